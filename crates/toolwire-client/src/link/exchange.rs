@@ -1,0 +1,233 @@
+//! One request under way: its progress, then its answer.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use toolwire_protocol::{Notification, Params, RpcError};
+use toolwire_transport::BoxFuture;
+
+use super::{LinkError, LinkErrorKind};
+use crate::{error::Delivery, lock::lock, settings::MAX_WAITING_PROGRESS};
+
+/// The answer to a request: its result, or why there is none.
+pub type Reply = Result<Params, ExchangeError>;
+
+/// Why a request has no result.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "either the server says no, or it does not say anything")]
+pub enum ExchangeError {
+    /// The server answered with an error.
+    Rpc(RpcError),
+    /// The request or its answer was not carried.
+    Link(LinkError),
+}
+
+impl From<LinkError> for ExchangeError {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
+    }
+}
+
+/// What an [`Exchange`] yields.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a request has progress until it has its answer")]
+pub enum ExchangeEvent {
+    /// `notifications/progress` for this request.
+    Progress(Notification),
+    /// The answer. Nothing comes after it.
+    Finished(Reply),
+}
+
+/// The receiving side of a request under way.
+pub struct Exchange {
+    shared: Arc<Mutex<State>>,
+    driver: Option<BoxFuture<'static, ()>>,
+}
+
+/// The side that the transport feeds with what the server says about the request.
+///
+/// Dropped without [`finish`](Self::finish), it fails the request: the connection is gone.
+pub struct ExchangeFeed {
+    shared: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    progress: VecDeque<Notification>,
+    reply: Option<Reply>,
+    finished: bool,
+    waker: Option<Waker>,
+}
+
+impl Exchange {
+    /// Both sides of a request that somebody else drives, such as the task that reads a connection.
+    pub fn channel() -> (ExchangeFeed, Self) {
+        let shared = Arc::new(Mutex::new(State::default()));
+        (ExchangeFeed { shared: Arc::clone(&shared) }, Self { shared, driver: None })
+    }
+
+    /// A request that is driven by whoever waits for it: dropping the exchange drops `driver`.
+    pub fn driven(driver: impl FnOnce(ExchangeFeed) -> BoxFuture<'static, ()>) -> Self {
+        let (feed, mut exchange) = Self::channel();
+        exchange.driver = Some(driver(feed));
+        exchange
+    }
+
+    /// A request that failed before it began.
+    pub fn failed(error: LinkError) -> Self {
+        let (feed, exchange) = Self::channel();
+        feed.finish(Err(error.into()));
+        exchange
+    }
+
+    /// Waits for the next event. After the answer there is none, so it must not be called again.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no event.
+    pub async fn next(&mut self) -> ExchangeEvent {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Polls for the next event.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<ExchangeEvent> {
+        if let Some(driver) = &mut self.driver
+            && driver.as_mut().poll(cx).is_ready()
+        {
+            self.driver = None;
+        }
+        let mut state = lock(&self.shared);
+        if let Some(progress) = state.progress.pop_front() {
+            return Poll::Ready(ExchangeEvent::Progress(progress));
+        }
+        if let Some(reply) = state.reply.take() {
+            return Poll::Ready(ExchangeEvent::Finished(reply));
+        }
+        if state.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+            state.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl ExchangeFeed {
+    /// Passes progress on. A caller that is slow gets the latest, not every step towards it.
+    pub fn progress(&self, notification: Notification) {
+        let mut state = lock(&self.shared);
+        if state.finished {
+            return;
+        }
+        if state.progress.len() >= MAX_WAITING_PROGRESS {
+            state.progress.pop_back();
+        }
+        state.progress.push_back(notification);
+        wake(state);
+    }
+
+    /// Ends the request.
+    pub fn finish(self, reply: Reply) {
+        self.end(|| reply);
+    }
+
+    fn end(&self, reply: impl FnOnce() -> Reply) {
+        let mut state = lock(&self.shared);
+        if !state.finished {
+            state.finished = true;
+            state.reply = Some(reply());
+            wake(state);
+        }
+    }
+}
+
+/// Wakes after the lock is released, so that the one who wakes does not have to wait for it.
+fn wake(mut state: std::sync::MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+impl Drop for ExchangeFeed {
+    fn drop(&mut self) {
+        self.end(|| {
+            let text = "the connection ended before the answer came";
+            Err(LinkError::new(LinkErrorKind::Closed, Delivery::Unknown, text).into())
+        });
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ExchangeFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExchangeFeed").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire_protocol::Method;
+
+    use super::*;
+
+    fn progress(step: usize) -> Notification {
+        Notification::new(Method::Progress, Params::of(&serde_json::json!({ "progress": step })).unwrap())
+    }
+
+    async fn next_step(exchange: &mut Exchange) -> String {
+        match exchange.next().await {
+            ExchangeEvent::Progress(notification) => notification.params.text().to_owned(),
+            ExchangeEvent::Finished(reply) => format!("{:?}", reply.unwrap()),
+        }
+    }
+
+    #[tokio::test]
+    async fn progress_comes_before_the_answer_and_the_latest_is_kept() {
+        let (feed, mut exchange) = Exchange::channel();
+        for step in 0..MAX_WAITING_PROGRESS + 10 {
+            feed.progress(progress(step));
+        }
+        feed.finish(Ok(Params::NONE));
+        let mut seen = Vec::new();
+        for _ in 0..=MAX_WAITING_PROGRESS {
+            seen.push(next_step(&mut exchange).await);
+        }
+        assert_eq!(seen.pop().unwrap(), "{}");
+        assert_eq!(seen.pop().unwrap(), format!(r#"{{"progress":{}}}"#, MAX_WAITING_PROGRESS + 9));
+        assert_eq!(seen.first().unwrap(), r#"{"progress":0}"#);
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_is_dropped_fails_the_request() {
+        let (feed, mut exchange) = Exchange::channel();
+        drop(feed);
+        let ExchangeEvent::Finished(Err(ExchangeError::Link(error))) = exchange.next().await else { panic!() };
+        assert_eq!((error.kind, error.delivery), (LinkErrorKind::Closed, Delivery::Unknown));
+    }
+
+    #[tokio::test]
+    async fn a_driven_exchange_lives_and_dies_with_its_caller() {
+        let held = Arc::new(());
+        let clone = Arc::clone(&held);
+        let mut exchange = Exchange::driven(|feed| {
+            Box::pin(async move {
+                feed.progress(progress(1));
+                let _held = clone;
+                std::future::pending::<()>().await;
+            })
+        });
+        assert_eq!(next_step(&mut exchange).await, r#"{"progress":1}"#);
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(exchange);
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

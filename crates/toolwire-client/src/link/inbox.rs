@@ -1,0 +1,45 @@
+//! Where a link puts what the server says without being asked.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use toolwire_protocol::{Notification, Request};
+
+use crate::host::Host;
+
+/// Takes requests and notifications of the server. Nothing here waits: a link can call it while it reads.
+#[derive(Clone)]
+pub struct Inbox {
+    host: Arc<Host>,
+}
+
+impl Inbox {
+    pub(crate) fn new(host: Arc<Host>) -> Self {
+        Self { host }
+    }
+
+    /// A request of the server; `answer` is called with the whole response, unless the request is cancelled.
+    pub fn request(&self, request: Request, answer: impl FnOnce(Bytes) + Send + 'static) {
+        Host::request(&self.host, request, Box::new(answer));
+    }
+
+    /// A notification that is not progress.
+    pub fn notification(&self, notification: &Notification) {
+        self.host.notification(notification);
+    }
+
+    /// The connection is over, for this reason.
+    pub fn closed(&self, why: &str) {
+        self.host.closed(why);
+    }
+
+    pub(crate) fn pending_requests(&self) -> usize {
+        self.host.limits().pending_requests
+    }
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! The seam between a client and what carries its messages.
+//!
+//! A [`Link`] sends requests and gives back one [`Exchange`] for each; whatever else the server says goes into
+//! the [`Inbox`]. [`DuplexLink`] is the one for lines; HTTP brings its own. Nothing here knows what a method
+//! means: a link moves messages that are already written, and finds out to which request an answer belongs.
+
+mod duplex;
+mod exchange;
+mod inbox;
+
+use std::{borrow::Cow, fmt};
+
+use bytes::Bytes;
+use toolwire_protocol::{MethodName, RequestId, RpcError, Version, probe::ProbeLink};
+use toolwire_transport::BoxFuture;
+
+use crate::error::Delivery;
+
+pub use duplex::DuplexLink;
+pub use exchange::{Exchange, ExchangeError, ExchangeEvent, ExchangeFeed, Reply};
+pub use inbox::Inbox;
+
+/// A connection that requests are sent over. For people who write transports.
+///
+/// What does not belong to a request is handed to the [`Inbox`] as soon as it arrives: requests of the server
+/// and all notifications except progress.
+pub trait Link: fmt::Debug + Send + Sync + 'static {
+    /// The family of transports, because an answer to the first message means different things in each.
+    fn family(&self) -> ProbeLink;
+
+    /// Sends a request. That it could not be sent is told by the exchange.
+    fn start(&self, request: Outgoing) -> Exchange;
+
+    /// Nobody waits for this answer any more: forget the request and, if it may be, cancel it.
+    ///
+    /// It is called at most once for a request, and not after its answer was taken out of the exchange.
+    fn abandon(&self, id: &RequestId);
+
+    /// Sends a notification that is already written; done when the server has it, as far as one can tell.
+    fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>>;
+
+    /// Whether a request can be sent without piling up messages behind a server that does not read.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Waits until [`has_room`](Self::has_room).
+    fn room(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The version was agreed on: all further messages are in it.
+    fn negotiated(&self, version: Version);
+
+    /// Why the connection ended, in words for a person.
+    fn why_closed(&self) -> BoxFuture<'static, Option<String>>;
+
+    /// Sends what is waiting, then ends the connection and waits until the other side is gone.
+    fn close(&self) -> BoxFuture<'static, ()>;
+}
+
+/// A request that is ready to be sent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outgoing {
+    /// Its id, which is never used again on this link. It is also the token of its progress.
+    pub id: RequestId,
+    /// What is asked for.
+    pub method: MethodName,
+    /// The whole JSON-RPC message.
+    pub message: Bytes,
+    /// Whether the server may be told that the answer is no longer wanted.
+    pub cancellable: bool,
+}
+
+/// A request that could not be carried, or whose answer was lost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinkError {
+    /// What happened.
+    pub kind: LinkErrorKind,
+    /// Whether the server may have acted on it.
+    pub delivery: Delivery,
+    /// One sentence for a person.
+    pub message: Cow<'static, str>,
+}
+
+/// What happened to a request on its way.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum LinkErrorKind {
+    /// The connection is over.
+    Closed,
+    /// This client has closed the connection.
+    Cancelled,
+    /// Too many requests are open.
+    Busy,
+    /// The server could not be reached.
+    Unreachable,
+    /// The answer is no JSON-RPC message.
+    Malformed,
+    /// An HTTP status that is no success, with the JSON-RPC error in its body.
+    Status(u16, Option<RpcError>),
+}
+
+impl LinkError {
+    /// An error with a sentence for a person.
+    pub fn new(kind: LinkErrorKind, delivery: Delivery, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, delivery, message: message.into() }
+    }
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LinkError {}

@@ -1,0 +1,249 @@
+//! Writes the code: a value with the function's name, the way from it to a route, and the way to call it.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{
+    Attribute, Error, Expr, FnArg, ItemFn, LitStr, Path, Result, ReturnType, Type, Visibility, ext::IdentExt,
+    parse_quote, spanned::Spanned,
+};
+
+use crate::{
+    Annotated, docs,
+    kind::Kind,
+    param::{Argument, Param, Role},
+};
+
+/// The expansion of a function that passed all checks.
+pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
+    let Annotated { function, options, .. } = annotated;
+    let value = value_item(function);
+    let cfg = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    let krate = &options.krate;
+    let private = quote!(#krate::__private);
+    let inner = inner_function(annotated);
+    let arguments = arguments_struct(annotated, &private);
+    let conversion = conversion(annotated, &private)?;
+    let calling = calling(annotated);
+    Ok(quote! {
+        #value
+
+        #(#cfg)*
+        #[allow(deprecated, clippy::needless_pass_by_value)]
+        const _: () = {
+            #inner
+            #arguments
+            #conversion
+            #calling
+        };
+    })
+}
+
+/// The error, and as much of the expansion as keeps the compiler from reporting the consequences as well.
+pub(crate) fn refusal(kind: Kind, krate: &Path, function: &ItemFn, error: &Error) -> TokenStream {
+    let error = error.to_compile_error();
+    if function.sig.receiver().is_some() {
+        // A struct cannot stand in an `impl`.
+        return error;
+    }
+    let name = &function.sig.ident;
+    let value = value_item(function);
+    let routes = match kind {
+        Kind::Tool => &["ToolRoute"][..],
+        Kind::Prompt => &["PromptRoute"],
+        Kind::Resource => &["ResourceRoute", "TemplateRoute"],
+    };
+    let routes = routes.iter().map(|route| Ident::new(route, Span::call_site()));
+    quote! {
+        #error
+
+        #value
+        #(
+            impl ::core::convert::From<#name> for #krate::__private::#routes {
+                fn from(_: #name) -> Self {
+                    ::core::unreachable!()
+                }
+            }
+        )*
+    }
+}
+
+/// The value that is passed to the server builder.
+fn value_item(function: &ItemFn) -> TokenStream {
+    let attributes = function.attrs.iter().filter(|attribute| is_for_value(attribute));
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    quote! {
+        #(#attributes)*
+        #[allow(non_camel_case_types)]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
+        #vis struct #name;
+    }
+}
+
+fn is_for_value(attribute: &Attribute) -> bool {
+    ["doc", "cfg", "deprecated"].iter().any(|name| attribute.path().is_ident(name))
+}
+
+/// The function as it was written, under its own name, where nobody else sees it.
+fn inner_function(annotated: &Annotated) -> ItemFn {
+    let mut function = annotated.function.clone();
+    function.vis = Visibility::Inherited;
+    function.attrs.retain(|attribute| !is_for_value(attribute));
+    function.sig.inputs = annotated.params.iter().map(|param| FnArg::Typed(param.typed.clone())).collect();
+    function
+}
+
+fn arguments(annotated: &Annotated) -> impl Iterator<Item = &Argument> {
+    annotated.params.iter().filter_map(Param::argument)
+}
+
+/// The struct that somebody without macros would have written.
+fn arguments_struct(annotated: &Annotated, private: &TokenStream) -> Option<TokenStream> {
+    arguments(annotated).next()?;
+    let fields = arguments(annotated).map(Argument::field);
+    let defaults = arguments(annotated).filter_map(Argument::default_item);
+    let serde = path_text(private, "serde");
+    // The variables of a template have no schema on the wire.
+    let schema = (annotated.kind != Kind::Resource).then(|| {
+        let schemars = path_text(private, "schemars");
+        quote!(#[derive(#private::schemars::JsonSchema)] #[schemars(crate = #schemars)])
+    });
+    Some(quote! {
+        #(#defaults)*
+
+        #[derive(#private::serde::Deserialize)]
+        #[serde(crate = #serde)]
+        #schema
+        struct __Arguments {
+            #(#fields,)*
+        }
+    })
+}
+
+fn path_text(private: &TokenStream, name: &str) -> String {
+    format!("{private}::{name}").replace(' ', "")
+}
+
+/// `impl From<name> for ToolRoute` and its siblings.
+fn conversion(annotated: &Annotated, private: &TokenStream) -> Result<TokenStream> {
+    let name = &annotated.function.sig.ident;
+    let handler = handler(annotated, private);
+    let wire_name =
+        annotated.options.name.clone().unwrap_or_else(|| LitStr::new(&name.unraw().to_string(), name.span()));
+    let (route, maker, address, wire_name) = match (annotated.kind, &annotated.options.uri) {
+        (Kind::Tool, _) => ("ToolRoute", "tool", wire_name, None),
+        (Kind::Prompt, _) => ("PromptRoute", "prompt", wire_name, None),
+        (Kind::Resource, Some(uri)) if uri.is_template() => {
+            ("TemplateRoute", "template", uri.text.clone(), Some(wire_name))
+        }
+        (Kind::Resource, Some(uri)) => ("ResourceRoute", "resource", uri.text.clone(), Some(wire_name)),
+        (Kind::Resource, None) => return Err(Error::new(name.span(), "a resource needs a URI")),
+    };
+    let route = Ident::new(route, Span::call_site());
+    // A complaint about what the function returns belongs where the type is written.
+    let maker = Ident::new(maker, output_span(annotated));
+    let wire_name = wire_name.map(|name| quote!(.name(#name)));
+    let setters = setters(annotated)?;
+    Ok(quote! {
+        impl ::core::convert::From<#name> for #private::#route {
+            fn from(_: #name) -> Self {
+                #private::#maker(#address, #handler) #wire_name #setters
+            }
+        }
+    })
+}
+
+fn setters(annotated: &Annotated) -> Result<TokenStream> {
+    let options = &annotated.options;
+    let description = match &options.description {
+        Some(text) => Some(text.clone()),
+        None => docs::description(&annotated.function.attrs)?,
+    };
+    let title = options.title.as_ref().map(|title| quote!(.title(#title)));
+    let description = description.map(|text: Expr| quote!(.description(#text)));
+    let mime_type = options.mime_type.as_ref().map(|mime_type| quote!(.mime_type(#mime_type)));
+    let open_world = options.open_world.as_ref().map(|is| quote!(.open_world(#is)));
+    let hints = &options.hints;
+    Ok(quote!(#title #description #mime_type #(.#hints())* #open_world))
+}
+
+/// The closure that takes the extractors and calls the function.
+fn handler(annotated: &Annotated, private: &TokenStream) -> TokenStream {
+    let all = Ident::new("arguments", Span::mixed_site());
+    let mut taken = Vec::new();
+    if arguments(annotated).next().is_some() {
+        let extractor =
+            Ident::new(if annotated.kind == Kind::Resource { "Uri" } else { "Args" }, Span::call_site());
+        taken.push(quote!(#private::#extractor(#all): #private::#extractor<__Arguments>));
+    }
+    let mut passed = Vec::new();
+    for (param, name) in annotated.params.iter().zip(parameter_names(annotated)) {
+        match &param.role {
+            Role::Argument(argument) => {
+                let field = &argument.ident;
+                passed.push(quote!(#all.#field));
+            }
+            Role::Extractor => {
+                let ty = &param.typed.ty;
+                taken.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+        }
+    }
+    if annotated.function.sig.asyncness.is_some() {
+        quote!(|#(#taken),*| __call(#(#passed),*))
+    } else {
+        let name = &annotated.function.sig.ident;
+        quote!(|#(#taken),*| async move { #name(#(#passed),*) })
+    }
+}
+
+/// Makes `name(…)` call the function: call expressions look through `Deref`.
+fn calling(annotated: &Annotated) -> TokenStream {
+    let name = &annotated.function.sig.ident;
+    let types: Vec<&Type> = annotated.params.iter().map(|param| &*param.typed.ty).collect();
+    let output: Type = match &annotated.function.sig.output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, ty) => (**ty).clone(),
+    };
+    let (function, output, boxed) = if annotated.function.sig.asyncness.is_some() {
+        let names: Vec<Ident> = parameter_names(annotated).collect();
+        let future = quote! {
+            ::core::pin::Pin<::std::boxed::Box<dyn ::core::future::Future<Output = #output> + ::core::marker::Send>>
+        };
+        let body = quote_spanned!(name.span()=> ::std::boxed::Box::pin(#name(#(#names),*)));
+        let boxed = quote! {
+            fn __call(#(#names: #types),*) -> #future {
+                #body
+            }
+        };
+        (Ident::new("__call", Span::call_site()), future, Some(boxed))
+    } else {
+        (name.clone(), quote!(#output), None)
+    };
+    // A complaint about a private type in a public signature belongs to the function.
+    let target = quote_spanned!(name.span()=> type Target = fn(#(#types),*) -> #output;);
+    quote! {
+        #boxed
+
+        impl ::core::ops::Deref for #name {
+            #target
+
+            fn deref(&self) -> &Self::Target {
+                const FUNCTION: fn(#(#types),*) -> #output = #function;
+                &FUNCTION
+            }
+        }
+    }
+}
+
+/// A name for each parameter, whatever its pattern.
+fn parameter_names(annotated: &Annotated) -> impl Iterator<Item = Ident> {
+    (0..annotated.params.len()).map(|number| format_ident!("parameter{number}", span = Span::mixed_site()))
+}
+
+fn output_span(annotated: &Annotated) -> Span {
+    match &annotated.function.sig.output {
+        ReturnType::Default => annotated.function.sig.ident.span(),
+        ReturnType::Type(_, ty) => ty.span(),
+    }
+}

@@ -1,0 +1,39 @@
+//! Which of the attributes is being expanded.
+
+/// The attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Prompt,
+    /// A resource or a template: the URI decides.
+    Resource,
+}
+
+impl Kind {
+    /// The word for it in messages; it is also the attribute's name.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+        }
+    }
+
+    /// The options it knows.
+    pub(crate) fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Tool => &[
+                "name",
+                "title",
+                "description",
+                "read_only",
+                "destructive",
+                "idempotent",
+                "open_world",
+                "crate",
+            ],
+            Self::Prompt => &["name", "title", "description", "crate"],
+            Self::Resource => &["name", "title", "description", "mime_type", "crate"],
+        }
+    }
+}

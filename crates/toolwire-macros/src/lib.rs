@@ -1,0 +1,161 @@
+//! The attributes `#[tool]`, `#[prompt]` and `#[resource]`.
+//!
+//! They are sugar and nothing else: each one writes the argument struct and the call of
+//! `tool(name, handler)`, `prompt(…)`, `resource(…)` or `template(…)` that one could have written by hand,
+//! and a server cannot tell the difference. Use them through the `toolwire` crate, which the expansion
+//! refers to.
+//!
+//! An annotated function `add` becomes a value `add` that is passed to the server builder, and that can
+//! still be called like the function, for instance in a test. As it is a value and not a function any more,
+//! - a local variable or parameter in the same scope cannot have the same name, and
+//! - the types in its signature must be at least as visible as the function itself.
+
+mod docs;
+mod emit;
+mod function;
+mod kind;
+mod options;
+mod param;
+#[cfg(test)]
+mod tests;
+mod uri;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use syn::ItemFn;
+
+use crate::{kind::Kind, options::Options, param::Param};
+
+/// Makes a tool of a function: its arguments are the schema, its doc comment is the description.
+///
+/// ```
+/// use toolwire::{Context, Json, Server, tool};
+///
+/// /// Adds two numbers.
+/// #[tool(read_only)]
+/// async fn add(
+///     /// The first one.
+///     a: i64,
+///     /// The second one.
+///     #[arg(default = 3)]
+///     b: i64,
+///     cx: Context,
+/// ) -> Json<i64> {
+///     cx.log().debug("adding");
+///     Json(a + b)
+/// }
+///
+/// let server = Server::builder("demo", "1.0").tool(add).build().unwrap();
+/// ```
+///
+/// # Options
+/// - `name = "…"`: the tool's name; the function's name if not given.
+/// - `title = "…"`: a name for people.
+/// - `description = "…"`, or a macro such as `include_str!("…")`: used instead of the doc comment.
+/// - `read_only`, `destructive`, `idempotent`, `open_world = true` or `false`: hints for the client.
+/// - `crate = "…"`: the path of the `toolwire` crate, if it is not `::toolwire`.
+///
+/// # Parameters
+/// A parameter is an extractor if its type is called `Args`, `State`, `Context`, `Client`, `Progress`, `Log`,
+/// `Meta`, `Uri` or `Extension`, or is an `Option` or `Result` of one. Every other parameter is an argument
+/// that the caller gives by name. `Option<T>` need not be given. `#[extract]` makes an extractor of a
+/// parameter whose type is called differently, `#[arg]` makes an argument of any parameter.
+///
+/// The doc comment of an argument is its description in the schema. `#[arg(…)]` takes
+/// - `rename = "…"`: the name on the wire,
+/// - `default` or `default = expression`: the value when the caller gives none,
+/// - `description = "…"`: used instead of the doc comment.
+///
+/// `#[serde(…)]` and `#[schemars(…)]` on an argument mean what they mean on the field of a struct.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::Tool, options.into(), item.into()).into()
+}
+
+/// Makes a prompt of a function: its arguments are the prompt's, its doc comment is the description.
+///
+/// ```
+/// use toolwire::{Server, prompt};
+///
+/// /// Asks for a review.
+/// #[prompt(title = "Code review")]
+/// async fn review(
+///     /// What to review.
+///     code: String,
+///     /// How many remarks at most.
+///     limit: Option<u8>,
+/// ) -> String {
+///     format!("Review this with at most {} remarks:\n{code}", limit.unwrap_or(5))
+/// }
+///
+/// let server = Server::builder("demo", "1.0").prompt(review).build().unwrap();
+/// ```
+///
+/// The arguments of a prompt are strings on the wire and are parsed into the types of the parameters.
+/// Parameters are the same as for [`macro@tool`]; the options are `name`, `title`, `description` and `crate`.
+#[proc_macro_attribute]
+pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::Prompt, options.into(), item.into()).into()
+}
+
+/// Makes a resource, or a template of resources, of a function.
+///
+/// ```
+/// use toolwire::{Server, resource};
+///
+/// /// The settings of the application.
+/// #[resource("config://app", mime_type = "application/toml")]
+/// async fn config() -> &'static str {
+///     "colour = true"
+/// }
+///
+/// /// One user.
+/// #[resource("users://{id}")]
+/// async fn user(id: u64) -> String {
+///     format!("user number {id}")
+/// }
+///
+/// let server = Server::builder("demo", "1.0").resource(config).template(user).build().unwrap();
+/// ```
+///
+/// A URI with `{variables}` makes a template, for `ServerBuilder::template`; its arguments are exactly the
+/// variables, which is checked when compiling. A URI without makes a resource, for
+/// `ServerBuilder::resource`, which has no arguments. Extractors work as for [`macro@tool`]; the options
+/// after the URI are `name`, `title`, `description`, `mime_type` and `crate`.
+#[proc_macro_attribute]
+pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::Resource, options.into(), item.into()).into()
+}
+
+/// Everything that is known of an annotated function, checked.
+struct Annotated {
+    kind: Kind,
+    options: Options,
+    function: ItemFn,
+    params: Vec<Param>,
+}
+
+impl Annotated {
+    fn new(kind: Kind, options: Options, function: ItemFn) -> syn::Result<Self> {
+        function::check(kind, &function)?;
+        let params = param::read_all(kind, options.uri.as_ref(), &function)?;
+        Ok(Self { kind, options, function, params })
+    }
+}
+
+/// The whole expansion, on the tokens of `proc_macro2` so that it can be tested without a compiler.
+fn expand(kind: Kind, options: Tokens, item: Tokens) -> Tokens {
+    let function = match function::parse(kind, item) {
+        Ok(function) => function,
+        Err(error) => return error.into_compile_error(),
+    };
+    let options = match Options::parse(kind, options) {
+        Ok(options) => options,
+        Err(error) => return emit::refusal(kind, &options::default_crate(), &function, &error),
+    };
+    let krate = options.krate.clone();
+    match Annotated::new(kind, options, function.clone()).and_then(|annotated| emit::expansion(&annotated)) {
+        Ok(tokens) => tokens,
+        Err(error) => emit::refusal(kind, &krate, &function, &error),
+    }
+}

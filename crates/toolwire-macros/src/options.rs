@@ -1,0 +1,193 @@
+//! What stands in the parentheses of the attribute.
+
+use proc_macro2::TokenStream;
+use syn::{
+    Error, Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Result, Token,
+    ext::IdentExt,
+    parse::{ParseStream, Parser},
+    parse_quote,
+};
+
+use crate::{kind::Kind, uri::Uri};
+
+/// The options of one attribute.
+pub(crate) struct Options {
+    /// Present exactly for `#[resource]`.
+    pub(crate) uri: Option<Uri>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) description: Option<Expr>,
+    pub(crate) mime_type: Option<LitStr>,
+    /// The hints that are just words, such as `read_only`; each is also the name of a setter.
+    pub(crate) hints: Vec<Ident>,
+    pub(crate) open_world: Option<LitBool>,
+    pub(crate) krate: Path,
+}
+
+/// Where the expansion finds the facade unless told otherwise.
+pub(crate) fn default_crate() -> Path {
+    parse_quote!(::toolwire)
+}
+
+impl Options {
+    /// Reads the options of the attribute `kind`.
+    pub(crate) fn parse(kind: Kind, tokens: TokenStream) -> Result<Self> {
+        let parser = |input: ParseStream<'_>| {
+            let mut options = Self::empty();
+            if kind == Kind::Resource {
+                options.uri = Some(read_uri(input)?);
+            }
+            options.read(kind, input)?;
+            Ok(options)
+        };
+        parser.parse2(tokens)
+    }
+
+    fn empty() -> Self {
+        Self {
+            uri: None,
+            name: None,
+            title: None,
+            description: None,
+            mime_type: None,
+            hints: Vec::new(),
+            open_world: None,
+            krate: default_crate(),
+        }
+    }
+
+    fn read(&mut self, kind: Kind, input: ParseStream<'_>) -> Result<()> {
+        let mut seen = Vec::new();
+        while !input.is_empty() {
+            let option = read_word(input, kind.noun(), kind.options())?;
+            once(&mut seen, &option)?;
+            self.read_one(&option, input)?;
+            end_of_option(input)?;
+        }
+        self.check_hints()
+    }
+
+    fn read_one(&mut self, option: &Ident, input: ParseStream<'_>) -> Result<()> {
+        match option.to_string().as_str() {
+            "name" => self.name = Some(read_name(option, input)?),
+            "title" => self.title = Some(read_text(option, input)?),
+            "description" => self.description = Some(read_description(option, input)?),
+            "mime_type" => self.mime_type = Some(read_text(option, input)?),
+            "open_world" => self.open_world = Some(read_bool(option, input)?),
+            "crate" => self.krate = read_text(option, input)?.parse_with(Path::parse_mod_style)?,
+            word => {
+                if input.peek(Token![=]) {
+                    return Err(input.error(format!("`{word}` takes no value: write just `{word}`")));
+                }
+                self.hints.push(option.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_hints(&self) -> Result<()> {
+        match self.hints.iter().find(|hint| *hint == "destructive") {
+            Some(hint) if self.hints.iter().any(|hint| hint == "read_only") => {
+                Err(Error::new(hint.span(), "a tool that is `read_only` cannot be `destructive`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_uri(input: ParseStream<'_>) -> Result<Uri> {
+    if !input.peek(LitStr) {
+        let message = "the URI comes first: `#[resource(\"config://app\")]`, or with variables \
+                       `#[resource(\"users://{id}\")]`";
+        return Err(input.error(message));
+    }
+    let uri = Uri::parse(&input.parse()?)?;
+    end_of_option(input)?;
+    Ok(uri)
+}
+
+/// Reads the word that begins an option and checks that it is one of `known`.
+pub(crate) fn read_word(input: ParseStream<'_>, attribute: &str, known: &[&str]) -> Result<Ident> {
+    let list = || known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error(format!("expected an option of `#[{attribute}]`: {}", list())));
+    }
+    let word = input.call(Ident::parse_any)?;
+    if known.iter().any(|known| word == known) {
+        return Ok(word);
+    }
+    let message = format!("`#[{attribute}]` has no option `{word}`; it knows {}", list());
+    Err(Error::new(word.span(), message))
+}
+
+/// Refuses an option that has been seen already.
+pub(crate) fn once(seen: &mut Vec<Ident>, option: &Ident) -> Result<()> {
+    if seen.contains(option) {
+        return Err(Error::new(option.span(), format!("`{option}` is given twice")));
+    }
+    seen.push(option.clone());
+    Ok(())
+}
+
+/// Reads the comma after an option, if there is anything left.
+pub(crate) fn end_of_option(input: ParseStream<'_>) -> Result<()> {
+    if input.is_empty() {
+        return Ok(());
+    }
+    if !input.peek(Token![,]) {
+        return Err(input.error("expected a comma between the options"));
+    }
+    input.parse::<Token![,]>().map(drop)
+}
+
+/// Reads `= "text"`.
+pub(crate) fn read_text(option: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
+    let wanted = || format!("`{option}` needs a text: `{option} = \"…\"`");
+    if !input.peek(Token![=]) {
+        return Err(Error::new(option.span(), wanted()));
+    }
+    input.parse::<Token![=]>()?;
+    if !input.peek(LitStr) {
+        return Err(input.error(wanted()));
+    }
+    input.parse()
+}
+
+/// Reads `= "text"` that is not empty.
+pub(crate) fn read_name(option: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
+    let name = read_text(option, input)?;
+    if name.value().is_empty() {
+        return Err(Error::new(name.span(), format!("`{option}` cannot be empty")));
+    }
+    Ok(name)
+}
+
+/// Reads `= "text"` or a macro that makes one, such as `= include_str!("…")`.
+pub(crate) fn read_description(option: &Ident, input: ParseStream<'_>) -> Result<Expr> {
+    let wanted =
+        || format!("`{option}` needs a text: `{option} = \"…\"` or `{option} = include_str!(\"…\")`");
+    if !input.peek(Token![=]) {
+        return Err(Error::new(option.span(), wanted()));
+    }
+    input.parse::<Token![=]>()?;
+    if input.is_empty() {
+        return Err(input.error(wanted()));
+    }
+    let value: Expr = input.parse()?;
+    match &value {
+        Expr::Macro(_) | Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => Ok(value),
+        _ => Err(Error::new_spanned(&value, wanted())),
+    }
+}
+
+fn read_bool(option: &Ident, input: ParseStream<'_>) -> Result<LitBool> {
+    let wanted = || format!("`{option}` needs a value: `{option} = true` or `{option} = false`");
+    if !input.peek(Token![=]) {
+        return Err(Error::new(option.span(), wanted()));
+    }
+    input.parse::<Token![=]>()?;
+    if !input.peek(LitBool) {
+        return Err(input.error(wanted()));
+    }
+    input.parse()
+}

@@ -1,0 +1,1 @@
+//! Tests on the tokens of the expansion.

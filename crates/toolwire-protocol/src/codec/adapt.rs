@@ -1,0 +1,238 @@
+//! What each revision does not have, or has differently.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    ErrorCode, RawJson, RpcError, Version,
+    Version::{V2025_03_26, V2025_06_18, V2025_11_25},
+    schema::is_object_root,
+    wire::{
+        CallToolResult, CompleteResult, Content, DiscoverResult, EmptyResult, GetPromptResult,
+        Implementation, InitializeResult, InputRequiredResult, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt, ReadResourceResult,
+        Resource, ResourceTemplate, ServerCapabilities, SubscriptionsListenResult, Tool,
+    },
+};
+
+/// Turns a value of the neutral model into what one revision can say.
+pub trait Adapt {
+    /// Removes and replaces what `version` does not have.
+    fn adapt(&mut self, version: Version);
+}
+
+impl Adapt for Tool {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_03_26 {
+            self.annotations = None;
+        }
+        if version < V2025_06_18 {
+            self.title = None;
+            self.output_schema = None;
+            self.meta = None;
+        }
+        if version != V2025_11_25 {
+            self.execution = None;
+        }
+        if version < V2025_11_25 {
+            self.icons = None;
+        }
+        if !version.is_modern() {
+            self.output_schema = self.output_schema.take().map(wrap_output_schema);
+        }
+    }
+}
+
+/// Before 2026-07-28 structured content was an object; any other schema is put behind a member `result`.
+pub fn wrap_output_schema(schema: JsonObject) -> JsonObject {
+    if is_object_root(&schema) {
+        return schema;
+    }
+    let mut schema = schema;
+    let mut wrapped = Map::new();
+    // References inside are relative to the root, so the definitions have to stay there.
+    if let Some(definitions) = schema.remove("$defs") {
+        wrapped.insert("$defs".into(), definitions);
+    }
+    let mut properties = Map::new();
+    properties.insert("result".into(), Value::Object(schema));
+    wrapped.insert("type".into(), "object".into());
+    wrapped.insert("properties".into(), properties.into());
+    wrapped.insert("required".into(), Value::Array(vec!["result".into()]));
+    wrapped
+}
+
+/// Puts structured content behind a member `result`, to match [`wrap_output_schema`].
+pub fn wrap_structured_content(content: &RawJson) -> RawJson {
+    // The wrapped text is an object around valid JSON.
+    RawJson::parse(format!("{{\"result\":{}}}", content.text())).unwrap_or_else(|_| content.clone())
+}
+
+impl Adapt for CallToolResult {
+    fn adapt(&mut self, version: Version) {
+        self.content.adapt(version);
+        if version < V2025_06_18 {
+            self.structured_content = None;
+        } else if !version.is_modern()
+            && let Some(content) = self.structured_content.as_mut().filter(|content| !content.is_object())
+        {
+            *content = wrap_structured_content(content);
+        }
+    }
+}
+
+impl Adapt for Vec<Content> {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_11_25 {
+            self.iter_mut().for_each(|content| content.adapt(version));
+        }
+    }
+}
+
+impl Adapt for Content {
+    fn adapt(&mut self, version: Version) {
+        let text = match self {
+            Self::Audio(audio) if version < V2025_03_26 => {
+                format!("[audio of type {}, {} bytes in base64]", audio.mime_type, audio.data.len())
+            }
+            Self::ResourceLink(link) if version < V2025_06_18 => {
+                format!("[resource {}: {}]", link.name, link.uri)
+            }
+            Self::ResourceLink(link) => {
+                link.icons = None;
+                return;
+            }
+            _ => return,
+        };
+        *self = Self::text(text);
+    }
+}
+
+impl Adapt for Prompt {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_06_18 {
+            self.title = None;
+            self.meta = None;
+            self.arguments.iter_mut().flatten().for_each(|argument| argument.title = None);
+        }
+        if version < V2025_11_25 {
+            self.icons = None;
+        }
+    }
+}
+
+impl Adapt for Resource {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_06_18 {
+            self.title = None;
+            self.meta = None;
+        }
+        if version < V2025_11_25 {
+            self.icons = None;
+        }
+    }
+}
+
+impl Adapt for ResourceTemplate {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_06_18 {
+            self.title = None;
+            self.meta = None;
+        }
+        if version < V2025_11_25 {
+            self.icons = None;
+        }
+    }
+}
+
+impl Adapt for Implementation {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_06_18 {
+            self.title = None;
+        }
+        if version < V2025_11_25 {
+            self.icons = None;
+            self.description = None;
+            self.website_url = None;
+        }
+    }
+}
+
+impl Adapt for ServerCapabilities {
+    fn adapt(&mut self, version: Version) {
+        if version < V2025_03_26 {
+            self.completions = None;
+        }
+        if version != V2025_11_25 {
+            self.tasks = None;
+        }
+    }
+}
+
+impl Adapt for InitializeResult {
+    fn adapt(&mut self, version: Version) {
+        self.capabilities.adapt(version);
+        self.server_info.adapt(version);
+    }
+}
+
+impl Adapt for DiscoverResult {
+    fn adapt(&mut self, version: Version) {
+        self.capabilities.adapt(version);
+    }
+}
+
+impl Adapt for GetPromptResult {
+    fn adapt(&mut self, version: Version) {
+        self.messages.iter_mut().for_each(|message| message.content.adapt(version));
+    }
+}
+
+impl Adapt for ListToolsResult {
+    fn adapt(&mut self, version: Version) {
+        self.tools.iter_mut().for_each(|tool| tool.adapt(version));
+    }
+}
+
+impl Adapt for ListPromptsResult {
+    fn adapt(&mut self, version: Version) {
+        self.prompts.iter_mut().for_each(|prompt| prompt.adapt(version));
+    }
+}
+
+impl Adapt for ListResourcesResult {
+    fn adapt(&mut self, version: Version) {
+        self.resources.iter_mut().for_each(|resource| resource.adapt(version));
+    }
+}
+
+impl Adapt for ListResourceTemplatesResult {
+    fn adapt(&mut self, version: Version) {
+        self.resource_templates.iter_mut().for_each(|template| template.adapt(version));
+    }
+}
+
+macro_rules! the_same_in_every_revision {
+    ($($result:ty),+ $(,)?) => {$(
+        impl Adapt for $result {
+            fn adapt(&mut self, _: Version) {}
+        }
+    )+};
+}
+
+the_same_in_every_revision!(
+    ReadResourceResult,
+    CompleteResult,
+    EmptyResult,
+    SubscriptionsListenResult,
+    InputRequiredResult,
+);
+
+/// The error as `version` numbers it. Within the SDK a missing resource is always
+/// [`ErrorCode::RESOURCE_NOT_FOUND`], which the modern era must not send.
+#[must_use]
+pub fn adapt_error(version: Version, mut error: RpcError) -> RpcError {
+    if version.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
+        error.code = ErrorCode::INVALID_PARAMS;
+    }
+    error
+}

@@ -1,0 +1,173 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{ErrorCode, Method};
+
+fn parse(text: &str) -> Result<Message, EnvelopeFault> {
+    Message::parse(&Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn fault(text: &str) -> FaultKind {
+    parse(text).expect_err(text).kind
+}
+
+#[test]
+fn a_request_keeps_its_id_in_kind() {
+    for (text, id) in [("1", RequestId::Num(1)), (r#""1""#, "1".into())] {
+        let message = parse(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"ping"}}"#)).unwrap();
+        let Message::Request(request) = message else { panic!("{message:?}") };
+        assert_eq!(request.id, id);
+        assert!(request.params.is_none());
+    }
+}
+
+#[test]
+fn params_are_a_slice_of_the_message() {
+    let bytes = Bytes::from_static(br#"{"params": {"a" : 1} ,"method":"x/y","jsonrpc":"2.0"}"#);
+    let Ok(Message::Notification(note)) = Message::parse(&bytes) else { panic!() };
+    assert_eq!(note.params.text(), r#"{"a" : 1}"#);
+    assert_eq!(note.method, MethodName::Unknown("x/y".into()));
+    assert!(bytes.as_ptr_range().contains(&note.params.bytes().unwrap().as_ptr()));
+}
+
+#[test]
+fn null_params_are_no_params() {
+    let Ok(Message::Request(request)) = parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#)
+    else {
+        panic!()
+    };
+    assert!(request.params.is_none());
+    assert_eq!(request.params.text(), "{}");
+}
+
+#[test]
+fn escaped_names_are_read() {
+    let Ok(Message::Request(request)) = parse(r#"{"jsonrpc":"2.0","id":1,"method":"pin\u0067"}"#) else {
+        panic!()
+    };
+    assert_eq!(request.method.known(), Some(Method::Ping));
+}
+
+#[test]
+fn every_fault_is_its_own() {
+    for (text, kind) in [
+        ("[]", FaultKind::Batch),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, FaultKind::Batch),
+        ("12", FaultKind::NotAnObject),
+        ("null", FaultKind::NotAnObject),
+        (r#""text""#, FaultKind::NotAnObject),
+        ("{}", FaultKind::NotVersionTwo),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, FaultKind::NotVersionTwo),
+        (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, FaultKind::NotVersionTwo),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, FaultKind::NullId),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, FaultKind::FractionalId),
+        (r#"{"jsonrpc":"2.0","id":1e99,"method":"ping"}"#, FaultKind::FractionalId),
+        (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, FaultKind::WrongIdType),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, FaultKind::WrongIdType),
+        (r#"{"jsonrpc":"2.0","result":{}}"#, FaultKind::MissingId),
+        (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, FaultKind::NullId),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, FaultKind::WrongMethodType),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, FaultKind::WrongParamsType),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#, FaultKind::WrongParamsType),
+        (r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, FaultKind::WrongErrorType),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, FaultKind::RequestAndResponse),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+            FaultKind::ResultAndError,
+        ),
+        (r#"{"jsonrpc":"2.0","id":1}"#, FaultKind::NothingInIt),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#, FaultKind::DuplicateMember("id")),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, FaultKind::DuplicateMember("method")),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
+            FaultKind::DuplicateMember("params"),
+        ),
+    ] {
+        assert_eq!(fault(text), kind, "{text}");
+    }
+}
+
+#[test]
+fn broken_json_says_where_and_outranks_other_faults() {
+    for text in
+        ["", "{", r#"{"jsonrpc":"2.0","id":null,"method":"ping""#, "{\"a\":tru}", "nonsense", "{} {}", "[1"]
+    {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error.kind, FaultKind::NotJson(_)), "{text}: {error:?}");
+        assert_eq!(error.rpc_error().code, ErrorCode::PARSE_ERROR);
+        assert!(error.to_string().contains("column") || error.to_string().contains("EOF"), "{error}");
+    }
+}
+
+#[test]
+fn a_fault_carries_the_id_where_it_can() {
+    let error = parse(r#"{"jsonrpc":"2.0","id":"a","method":7}"#).unwrap_err();
+    assert_eq!(error.id, Some("a".into()));
+    assert_eq!(error.rpc_error().code, ErrorCode::INVALID_REQUEST);
+}
+
+#[test]
+fn responses_are_read() {
+    let Ok(Message::Response(response)) = parse(r#"{"jsonrpc":"2.0","id":3,"result":{"x":1}}"#) else {
+        panic!()
+    };
+    assert_eq!(response.id, Some(3.into()));
+    assert_eq!(response.outcome.unwrap().text(), r#"{"x":1}"#);
+    for id in ["", r#""id":null,"#] {
+        let text = format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32700,"message":"m"}}}}"#);
+        let Ok(Message::Response(response)) = parse(&text) else { panic!("{text}") };
+        assert_eq!(response.id, None);
+        assert_eq!(response.outcome.unwrap_err().code, ErrorCode::PARSE_ERROR);
+    }
+}
+
+#[test]
+fn a_batch_is_read_message_by_message() {
+    let bytes = Bytes::from_static(br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#);
+    let items = parse_batch(&bytes, 10).unwrap();
+    assert!(matches!(items[0], Ok(Message::Request(_))));
+    assert_eq!(items[1].as_ref().unwrap_err().kind, FaultKind::NotAnObject);
+    assert_eq!(parse_batch(&bytes, 1).unwrap_err().kind, FaultKind::BatchTooLong { limit: 1 });
+    assert_eq!(parse_batch(&Bytes::from_static(b"[]"), 1).unwrap_err().kind, FaultKind::EmptyBatch);
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let bytes = write_request(&"7".into(), &Method::ListTools.into(), &serde_json::json!({"a": 1})).unwrap();
+    assert_eq!(&bytes[..], br#"{"jsonrpc":"2.0","id":"7","method":"tools/list","params":{"a":1}}"#);
+    let bytes = write_notification(&Method::Progress.into(), &serde_json::json!({})).unwrap();
+    assert_eq!(&bytes[..], br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#);
+    let bytes = write_error(None, &RpcError::internal("x"));
+    assert_eq!(&bytes[..], br#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"x"}}"#);
+    let bytes = write_response::<serde_json::Error>(&1.into(), |out| {
+        out.extend_from_slice(b"{}");
+        Ok(())
+    });
+    assert_eq!(&bytes.unwrap()[..], br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+}
+
+#[test]
+fn deep_nesting_does_not_overflow() {
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{}{}}}}}"#,
+        "[".repeat(200_000),
+        "]".repeat(200_000)
+    );
+    assert!(matches!(parse(&deep), Ok(Message::Request(_))));
+    assert!(matches!(fault(&"[".repeat(200_000)), FaultKind::NotJson(_)));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes: Vec<u8>) {
+        let _ = Message::parse(&bytes.into());
+    }
+
+    #[test]
+    fn any_id_and_method_survive(id in prop_oneof![any::<i64>().prop_map(RequestId::Num), any::<String>().prop_map(RequestId::from)], method: String) {
+        let bytes = write_request(&id, &MethodName::from(method.as_str()), &serde_json::json!({})).unwrap();
+        let Ok(Message::Request(request)) = Message::parse(&bytes) else { panic!() };
+        prop_assert_eq!(request.id, id);
+        prop_assert_eq!(request.method.as_str(), method);
+    }
+}

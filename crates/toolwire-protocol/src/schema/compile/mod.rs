@@ -1,0 +1,246 @@
+//! From a schema document to a [`Program`].
+//!
+//! The document is walked once; references are collected on the way and resolved afterwards, when every
+//! `$id` and anchor is known. A reference may also point at a place the walk did not take for a schema,
+//! which is then walked too.
+
+mod keywords;
+mod pattern;
+mod reference;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Map, Value};
+
+use self::reference::Pending;
+use super::{
+    MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, SchemaError,
+    keyword::{pointer_to, push_token},
+    node::{Node, NodeId, Program, Rule},
+    uri, value, words,
+};
+
+/// What is wrong, and where; its pointer is only worked out when it leaves the compiler, because pointers
+/// kept for each subschema could be far larger than the document.
+#[derive(Debug)]
+struct Fault<'d> {
+    at: &'d Value,
+    keyword: String,
+    reason: String,
+}
+
+/// A part of the document with a base URI of its own: the whole, or below an `$id`.
+#[derive(Debug)]
+struct Resource<'d> {
+    uri: String,
+    root: &'d Value,
+    anchors: HashMap<String, NodeId>,
+    dynamic_anchors: BTreeMap<String, NodeId>,
+    /// Until draft-07, `$ref` hid every keyword next to it.
+    ref_hides_siblings: bool,
+}
+
+/// Compiles one document.
+#[derive(Debug)]
+pub(super) struct Compiler<'d> {
+    document: &'d Value,
+    nodes: Vec<Node>,
+    /// The compiled subschemas by the address of their value in the document.
+    by_place: HashMap<usize, NodeId>,
+    resources: Vec<Resource<'d>>,
+    by_uri: HashMap<String, usize>,
+    pending: Vec<Pending<'d>>,
+    skipped: BTreeSet<String>,
+    tracks: bool,
+    pattern_bytes: usize,
+}
+
+/// One subschema object while it is compiled.
+#[derive(Debug, Clone, Copy)]
+struct Site<'d> {
+    schema: &'d Value,
+    keywords: &'d Map<String, Value>,
+    resource: usize,
+    id: NodeId,
+}
+
+impl<'d> Compiler<'d> {
+    pub(super) fn new(document: &'d Value) -> Self {
+        Self {
+            document,
+            nodes: Vec::new(),
+            by_place: HashMap::new(),
+            resources: Vec::new(),
+            by_uri: HashMap::new(),
+            pending: Vec::new(),
+            skipped: BTreeSet::new(),
+            tracks: false,
+            pattern_bytes: 0,
+        }
+    }
+
+    /// The program, and what could not be checked.
+    pub(super) fn run(mut self) -> Result<(Program, Vec<String>), SchemaError> {
+        if value::is_deeper_than(self.document, MAX_SCHEMA_DEPTH) {
+            let reason = format!("nested deeper than {MAX_SCHEMA_DEPTH} levels");
+            return Err(SchemaError::new("", reason));
+        }
+        if let Err(fault) = self.document() {
+            let mut pointer = pointer_to(self.document, fault.at);
+            if !fault.keyword.is_empty() {
+                push_token(&mut pointer, &fault.keyword);
+            }
+            return Err(SchemaError::new(pointer, fault.reason));
+        }
+        for node in &mut self.nodes {
+            node.rules.sort_by_key(Rule::comes_last);
+        }
+        let dynamic_anchors = self.resources.into_iter().map(|resource| resource.dynamic_anchors).collect();
+        let program = Program { nodes: self.nodes, dynamic_anchors, tracks: self.tracks };
+        Ok((program, self.skipped.into_iter().collect()))
+    }
+
+    fn document(&mut self) -> Result<(), Fault<'d>> {
+        self.add_resource(String::new(), self.document, false);
+        self.subschema(self.document, 0)?;
+        while let Some(pending) = self.pending.pop() {
+            self.resolve(&pending)?;
+        }
+        Ok(())
+    }
+
+    /// Compiles the subschema `schema`, unless it already is.
+    ///
+    /// Recursive, which the depth of the document bounds.
+    fn subschema(&mut self, schema: &'d Value, resource: usize) -> Result<NodeId, Fault<'d>> {
+        if let Some(known) = self.known(schema) {
+            return Ok(known);
+        }
+        let wrong = |reason| Err(Fault { at: schema, keyword: String::new(), reason });
+        if self.nodes.len() >= MAX_SUBSCHEMAS {
+            return wrong(format!("more than {MAX_SUBSCHEMAS} subschemas"));
+        }
+        let id = NodeId(self.nodes.len());
+        self.nodes.push(Node { resource, rules: Vec::new() });
+        self.by_place.insert(place(schema), id);
+        match schema {
+            Value::Bool(true) => {}
+            Value::Bool(false) => self.add_rule(id, Rule::Never),
+            Value::Object(keywords) => {
+                let mut site = Site { schema, keywords, resource, id };
+                site.resource = self.identify(site)?;
+                if let Some(node) = self.nodes.get_mut(id.0) {
+                    node.resource = site.resource;
+                }
+                self.keywords(site)?;
+            }
+            other => {
+                return wrong(format!("a schema is an object or a boolean, not {}", words::named(other)));
+            }
+        }
+        Ok(id)
+    }
+
+    fn known(&self, schema: &Value) -> Option<NodeId> {
+        self.by_place.get(&place(schema)).copied()
+    }
+
+    /// Reads `$schema`, `$id` and the anchors, and says which resource the subschema belongs to.
+    fn identify(&mut self, site: Site<'d>) -> Result<usize, Fault<'d>> {
+        let mut resource = site.resource;
+        let hidden = self.hides_siblings(resource) && site.keywords.contains_key("$ref");
+        if let Some(id) = site.text("$id")?.filter(|_| !hidden) {
+            match id.strip_prefix('#') {
+                // How draft-07 spelled an anchor.
+                Some(anchor) => self.add_anchor(resource, anchor, site.id),
+                None => resource = self.enter_resource(site, id),
+            }
+        }
+        if let Some(dialect) = site.text("$schema")? {
+            let old = ["/draft-03/", "/draft-04/", "/draft-06/", "/draft-07/"];
+            if let Some(resource) = self.resources.get_mut(resource) {
+                resource.ref_hides_siblings = old.iter().any(|draft| dialect.contains(draft));
+            }
+        }
+        if let Some(anchor) = site.text("$anchor")? {
+            self.add_anchor(resource, anchor, site.id);
+        }
+        if let Some(anchor) = site.text("$dynamicAnchor")? {
+            self.add_anchor(resource, anchor, site.id);
+            if let Some(resource) = self.resources.get_mut(resource) {
+                resource.dynamic_anchors.insert(anchor.to_owned(), site.id);
+            }
+        }
+        Ok(resource)
+    }
+
+    /// The resource that begins at `site` because of its `$id`.
+    fn enter_resource(&mut self, site: Site<'d>, id: &str) -> usize {
+        let base = self.resources.get(site.resource).map_or("", |resource| resource.uri.as_str());
+        let uri = uri::join(base, uri::split_fragment(id).0);
+        if std::ptr::eq(site.schema, self.document) {
+            // The root already has its resource, which only gets its name now.
+            if let Some(root) = self.resources.first_mut() {
+                root.uri.clone_from(&uri);
+            }
+            self.by_uri.insert(uri, 0);
+            return 0;
+        }
+        let old = self.hides_siblings(site.resource);
+        self.add_resource(uri, site.schema, old)
+    }
+
+    fn add_resource(&mut self, uri: String, root: &'d Value, ref_hides_siblings: bool) -> usize {
+        let place = self.resources.len();
+        self.by_uri.entry(uri.clone()).or_insert(place);
+        let (anchors, dynamic_anchors) = (HashMap::new(), BTreeMap::new());
+        self.resources.push(Resource { uri, root, anchors, dynamic_anchors, ref_hides_siblings });
+        place
+    }
+
+    fn add_anchor(&mut self, resource: usize, anchor: &str, id: NodeId) {
+        if let Some(resource) = self.resources.get_mut(resource) {
+            resource.anchors.insert(anchor.to_owned(), id);
+        }
+    }
+
+    fn hides_siblings(&self, resource: usize) -> bool {
+        self.resources.get(resource).is_some_and(|resource| resource.ref_hides_siblings)
+    }
+
+    fn add_rule(&mut self, id: NodeId, rule: Rule) {
+        if let Some(node) = self.nodes.get_mut(id.0) {
+            node.rules.push(rule);
+        }
+    }
+
+    fn skip(&mut self, what: String) {
+        self.skipped.insert(what);
+    }
+
+    /// The subschema below one keyword.
+    fn child(&mut self, site: Site<'d>, keyword: &str) -> Result<Option<NodeId>, Fault<'d>> {
+        let Some(schema) = site.keywords.get(keyword) else { return Ok(None) };
+        self.subschema(schema, site.resource).map(Some)
+    }
+
+    /// The subschemas in the array below one keyword.
+    fn children(&mut self, site: Site<'d>, keyword: &str) -> Result<Option<Vec<NodeId>>, Fault<'d>> {
+        let Some(list) = site.array(keyword)? else { return Ok(None) };
+        if list.is_empty() && keyword != "items" {
+            return Err(site.wrong(keyword, "must have at least one schema"));
+        }
+        list.iter().map(|schema| self.subschema(schema, site.resource)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The subschemas in the object below one keyword.
+    fn members(&mut self, site: Site<'d>, keyword: &str) -> Result<Vec<(&'d String, NodeId)>, Fault<'d>> {
+        let members = site.object(keyword)?.into_iter().flatten();
+        members.map(|(name, schema)| Ok((name, self.subschema(schema, site.resource)?))).collect()
+    }
+}
+
+/// What tells one value of the document from another.
+fn place(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}

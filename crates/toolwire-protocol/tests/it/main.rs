@@ -1,0 +1,3 @@
+//! Integration tests of the protocol crate, in one binary.
+
+mod examples;

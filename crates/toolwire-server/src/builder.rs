@@ -1,0 +1,309 @@
+//! Describing a server. What is wrong with the description is found when it is built.
+
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fmt,
+    future::Future,
+    sync::{Arc, RwLock},
+};
+
+use serde::Serialize;
+use toolwire_protocol::{
+    Method, RawJson, RpcError, ServerCapability, Version,
+    classify::Served,
+    codec::ResultCodec,
+    wire::{CacheHint, Icon, Implementation, JsonObject},
+};
+
+use crate::{
+    Context, Extensions, Group, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer, Server,
+    TemplateRoute, ToolRoute,
+    catalog::{Announced, Catalog, Registry},
+    dispatch,
+    handler::{Answer, SharedEndpoint},
+    layer::Route,
+    route::Entry,
+    server::Shared,
+};
+
+/// The description of a server. Made by [`Server::builder`].
+#[must_use]
+pub struct ServerBuilder {
+    info: Implementation,
+    instructions: Option<String>,
+    limits: Limits,
+    states: Extensions,
+    announced: Announced,
+    versions: Vec<Version>,
+    routes: Group,
+    custom: BTreeMap<Box<str>, SharedEndpoint>,
+    list_cache: CacheHint,
+    layers: Vec<Box<dyn RouteLayer>>,
+}
+
+impl ServerBuilder {
+    pub(crate) fn new(info: Implementation) -> Self {
+        Self {
+            info,
+            instructions: None,
+            limits: Limits::default(),
+            states: Extensions::default(),
+            announced: Announced::default(),
+            versions: Version::ALL.to_vec(),
+            routes: Group::new(),
+            custom: BTreeMap::new(),
+            list_cache: CacheHint::default(),
+            layers: Vec::new(),
+        }
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.info.title = Some(title.into());
+        self
+    }
+
+    /// One sentence about the server.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.info.description = Some(description.into());
+        self
+    }
+
+    /// Where to read more.
+    pub fn website(mut self, url: impl Into<String>) -> Self {
+        self.info.website_url = Some(url.into());
+        self
+    }
+
+    /// An icon. May be given several times.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.info.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// How a model should use the server as a whole.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// A value for handlers, taken as [`State<S>`](crate::State). One value per type.
+    pub fn state<S: Clone + Send + Sync + 'static>(mut self, state: S) -> Self {
+        self.states.insert(state);
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, route: impl Into<ToolRoute>) -> Self {
+        self.routes = self.routes.tool(route);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, route: impl Into<PromptRoute>) -> Self {
+        self.routes = self.routes.prompt(route);
+        self
+    }
+
+    /// Adds a resource.
+    pub fn resource(mut self, route: impl Into<ResourceRoute>) -> Self {
+        self.routes = self.routes.resource(route);
+        self
+    }
+
+    /// Adds a resource template.
+    pub fn template(mut self, route: impl Into<TemplateRoute>) -> Self {
+        self.routes = self.routes.template(route);
+        self
+    }
+
+    /// Adds the routes of a group.
+    pub fn merge(mut self, group: Group) -> Self {
+        self.routes = self.routes.merge(group);
+        self
+    }
+
+    /// Answers a method that is not part of the protocol, for instance of an extension.
+    ///
+    /// ```
+    /// use toolwire_server::{Context, Server};
+    /// use toolwire_protocol::RpcError;
+    ///
+    /// let server = Server::builder("demo", "1.0")
+    ///     .method("acme/version", |_: Context| async { Ok::<_, RpcError>(serde_json::json!({ "version": 3 })) })
+    ///     .build()
+    ///     .unwrap();
+    /// ```
+    pub fn method<F, Fut, T>(mut self, name: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, RpcError>> + Send + 'static,
+        T: Serialize,
+    {
+        let handler = Arc::new(handler);
+        let endpoint = move |cx: Context| -> Answer {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move {
+                let answer = handler(cx).await?;
+                let value = RawJson::of(&answer).map_err(|error| {
+                    tracing::error!(%error, "the result of a custom method could not be serialised");
+                    RpcError::internal("the result could not be serialised")
+                })?;
+                Ok(Reply::Custom(value))
+            })
+        };
+        self.custom.insert(name.into().into(), Arc::new(endpoint));
+        self
+    }
+
+    /// Advertises a capability that does not follow from what is registered, for instance `tools` when the
+    /// first one will be added while serving.
+    pub fn advertise(mut self, capability: ServerCapability) -> Self {
+        self.announced.always.push(capability);
+        self
+    }
+
+    /// Advertises an extension with its settings.
+    pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.announced.extensions.insert(name.into(), settings);
+        self
+    }
+
+    /// Advertises an experimental capability.
+    pub fn experimental(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.announced.experimental.insert(name.into(), settings);
+        self
+    }
+
+    /// Serves only these revisions. By default all of them are served.
+    pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
+        self.versions = versions.into_iter().collect();
+        self
+    }
+
+    /// Replaces the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long clients may keep lists and the description of the server. By default not at all.
+    pub fn list_cache(mut self, hint: CacheHint) -> Self {
+        self.list_cache = hint;
+        self
+    }
+
+    /// Puts a `tower` layer around every request. The last one given is the outermost.
+    pub fn layer(mut self, layer: impl RouteLayer + 'static) -> Self {
+        self.layers.push(Box::new(layer));
+        self
+    }
+
+    /// Checks the description and makes the server.
+    ///
+    /// # Errors
+    /// [`BuildError`] names the route and says what is wrong with it.
+    pub fn build(self) -> Result<Server, BuildError> {
+        if self.versions.is_empty() {
+            return Err(BuildError("a server must serve at least one protocol version".to_owned()));
+        }
+        let mut served = Served::new(self.versions);
+        for name in self.custom.keys() {
+            if Method::from_name(name).is_some() {
+                return Err(BuildError(format!(
+                    "method {name:?}: it is part of the protocol and cannot be replaced"
+                )));
+            }
+            served.custom_methods.insert(name.clone());
+        }
+        let mut catalog = Catalog::new(served);
+        let Group { tools, prompts, resources, templates } = self.routes;
+        fill(&mut catalog.tools, tools, "tool", &self.states)?;
+        fill(&mut catalog.prompts, prompts, "prompt", &self.states)?;
+        fill(&mut catalog.resources, resources, "resource", &self.states)?;
+        fill(&mut catalog.templates, templates, "template", &self.states)?;
+        catalog.settle(&self.announced);
+
+        let layers = (!self.layers.is_empty()).then(|| {
+            let inner: SharedEndpoint = Arc::new(|cx: Context| -> Answer { dispatch::route(cx) });
+            self.layers.iter().fold(Route(inner), |route, layer| layer.wrap(route)).0
+        });
+        Ok(Server::new(Shared {
+            codec: ResultCodec::new(&self.info),
+            info: self.info,
+            instructions: self.instructions,
+            limits: self.limits,
+            states: self.states,
+            announced: self.announced,
+            catalog: RwLock::new(Arc::new(catalog)),
+            custom: self.custom,
+            notifier: Notifier::default(),
+            list_cache: self.list_cache,
+            layers,
+            shutdown: crate::cancel::Cancel::default(),
+        }))
+    }
+}
+
+fn fill<R: Entry>(
+    registry: &mut Registry<R>,
+    routes: Vec<R>,
+    kind: &'static str,
+    states: &Extensions,
+) -> Result<(), BuildError> {
+    for route in routes {
+        BuildError::check(&route, kind, states)?;
+        registry.add(route).map_err(|route| BuildError::taken(kind, route.key()))?;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerBuilder")
+            .field("info", &self.info)
+            .field("routes", &self.routes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A server that cannot be built as described. The text says which part and what is wrong with it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BuildError(String);
+
+impl BuildError {
+    pub(crate) fn taken(kind: &str, key: &str) -> Self {
+        Self(format!("{kind} {key:?} is registered twice"))
+    }
+
+    pub(crate) fn check<R: Entry>(route: &R, kind: &str, states: &Extensions) -> Result<(), Self> {
+        let (key, needs) = (route.key(), route.needs());
+        if key.is_empty() {
+            return Err(Self(format!("a {kind} must have a name")));
+        }
+        if let Some(problem) = needs.problems.first() {
+            return Err(Self(format!("{kind} {key:?}: {problem}")));
+        }
+        match needs.states.iter().find(|(id, _)| !states.has(*id)) {
+            Some((_, name)) => Err(Self(format!(
+                "{kind} {key:?}: its handler takes State<{name}>, but the server has no such state; add .state(…) to the builder"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error for BuildError {}

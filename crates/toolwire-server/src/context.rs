@@ -1,0 +1,210 @@
+//! The one request context. Handlers, routers and layers see this and never the protocol era.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+    future::Future,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use toolwire_protocol::{
+    MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
+};
+
+use crate::{
+    Client, Notifier, Server,
+    cancel::Cancel,
+    extract::{Log, Progress},
+    handler::{FromContext, HandlerSpec, Rejection},
+    outbox::Outbox,
+};
+
+/// Everything that belongs to one request: who asks, what for, and the ways back to the caller.
+///
+/// It is an extractor like any other, and cheap to clone. It is the same for every protocol revision:
+/// what the caller can do is asked with [`client`](Self::client), never by version.
+///
+/// ```
+/// use toolwire_server::{Context, Server, tool};
+///
+/// async fn whoami(cx: Context) -> String {
+///     match cx.client().info() {
+///         Some(info) => format!("you are {}", info.name),
+///         None => "you did not say".to_owned(),
+///     }
+/// }
+///
+/// let server = Server::builder("demo", "1.0").tool(tool("whoami", whoami)).build().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Context(pub(crate) Arc<Exchange>);
+
+/// What is behind a [`Context`].
+pub(crate) struct Exchange {
+    pub(crate) id: RequestId,
+    pub(crate) method: MethodName,
+    /// Only the codec, which writes the answer, may look at this.
+    pub(crate) version: Version,
+    pub(crate) params: Params,
+    pub(crate) peek: Peek,
+    pub(crate) client: Client,
+    pub(crate) outbox: Outbox,
+    pub(crate) cancel: Cancel,
+    pub(crate) extensions: Extensions,
+    pub(crate) captures: OnceLock<Variables>,
+    pub(crate) mime_type: OnceLock<String>,
+    pub(crate) tool: OnceLock<Arc<crate::route::ToolRoute>>,
+    pub(crate) progress: crate::extract::ProgressGuard,
+    pub(crate) server: Server,
+}
+
+impl Context {
+    /// The id of the request.
+    pub fn request_id(&self) -> &RequestId {
+        &self.0.id
+    }
+
+    /// The method of the request.
+    pub fn method(&self) -> &MethodName {
+        &self.0.method
+    }
+
+    /// What the request is about: the name of a tool or prompt, or the URI of a resource.
+    pub fn target(&self) -> Option<&str> {
+        self.0.peek.name.as_deref().or(self.0.peek.uri.as_deref())
+    }
+
+    /// The parameters as they came.
+    pub fn params(&self) -> &Params {
+        &self.0.params
+    }
+
+    /// What is known of the caller.
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The `_meta` of the request, without what the protocol itself reads from it being lost.
+    pub fn meta(&self) -> Meta {
+        let raw = self.0.peek.meta.as_ref().map(|meta| &meta.raw[..]);
+        raw.and_then(|raw| serde_json::from_slice(raw).ok()).unwrap_or_default()
+    }
+
+    /// Reports how far the work has come. Does nothing when the caller did not ask for it.
+    pub fn progress(&self) -> Progress {
+        Progress::new(self.clone())
+    }
+
+    /// Sends log messages to the caller, as far as it wants them.
+    pub fn log(&self) -> Log {
+        Log::new(self.clone())
+    }
+
+    /// Tells clients that something has changed.
+    pub fn notify(&self) -> &Notifier {
+        self.0.server.notify()
+    }
+
+    /// The server this request came to, for instance to add a tool while serving.
+    pub fn server(&self) -> &Server {
+        &self.0.server
+    }
+
+    /// Resolves when the caller has cancelled the request. A handler is stopped by itself then; this is
+    /// for work it has handed to other tasks.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
+        let cancel = self.0.cancel.clone();
+        async move { cancel.cancelled().await }
+    }
+
+    /// Whether the caller has cancelled the request.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancel.is_cancelled()
+    }
+
+    /// A state given to [`ServerBuilder::state`](crate::ServerBuilder::state).
+    pub fn state<S: Clone + Send + Sync + 'static>(&self) -> Option<S> {
+        self.0.server.states().get::<S>().cloned()
+    }
+
+    /// Something a transport attached to the request, for instance the parts of an HTTP request.
+    pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.0.extensions.get::<T>().cloned()
+    }
+
+    /// The raw `arguments` of a `tools/call` or `prompts/get`; the empty object if there were none.
+    pub fn arguments(&self) -> Bytes {
+        self.0.peek.arguments.clone().unwrap_or_else(|| Bytes::from_static(b"{}"))
+    }
+
+    /// Decodes the parameters of the request, for handlers of custom methods.
+    ///
+    /// # Errors
+    /// Invalid params, saying where.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
+        self.0
+            .params
+            .decode()
+            .map_err(|error| RpcError::invalid_params(format!("{}: {error}", self.0.method)))
+    }
+
+    /// The media type that the resource being read was registered with.
+    pub(crate) fn resource_mime_type(&self) -> Option<String> {
+        self.0.mime_type.get().cloned()
+    }
+
+    pub(crate) fn captures(&self) -> Option<&Variables> {
+        self.0.captures.get()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = self.target();
+        f.debug_struct("Context")
+            .field("id", &self.0.id)
+            .field("method", &self.0.method)
+            .field("target", &target)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FromContext for Context {
+    async fn from_context(cx: &Context) -> Result<Self, Rejection> {
+        Ok(cx.clone())
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.logs();
+    }
+}
+
+/// Values by their type: what a transport attaches to a request, and the states of a server.
+#[derive(Clone, Default)]
+pub struct Extensions(Option<Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);
+
+impl Extensions {
+    /// Adds a value, replacing one of the same type.
+    pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
+        let map = self.0.get_or_insert_default();
+        Arc::make_mut(map).insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    /// The value of type `T`, if there is one.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.as_ref()?.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    pub(crate) fn has(&self, id: TypeId) -> bool {
+        self.0.as_ref().is_some_and(|map| map.contains_key(&id))
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Extensions({})", self.0.as_ref().map_or(0, |map| map.len()))
+    }
+}

@@ -1,0 +1,252 @@
+//! From a request to its handler, and from the handler's reply to bytes.
+
+use std::{
+    future::{Future, ready},
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+};
+
+use bytes::Bytes;
+use toolwire_protocol::{
+    Method, MethodName, RpcError, Version,
+    codec::{adapt_error, wrap_structured_content},
+    envelope::{write_error, write_response},
+    schema::is_object_root,
+    wire::{CallToolResult, CompleteRequestParams, CompletionReference, DiscoverResult, EmptyResult},
+};
+
+use crate::{
+    Context, Reply, Server,
+    catalog::{Catalog, PageRequest},
+    handler::Answer,
+    listen,
+    output::{IntoToolOutput, ToolError, not_found},
+    reply::Prepared,
+    route::{ToolRoute, run_completer},
+};
+
+/// Starts the handling of a request whose era, method and headers have passed the ladder.
+pub(crate) fn dispatch(cx: Context) -> Answer {
+    let server = cx.server().clone();
+    match server.outer_layers() {
+        Some(layered) => layered.call(cx),
+        None => route(cx),
+    }
+}
+
+/// Finds who answers.
+pub(crate) fn route(cx: Context) -> Answer {
+    let server = cx.server().clone();
+    if let Some(fault) = &cx.0.peek.fault {
+        return now(Err(RpcError::invalid_params(format!("{}: {fault}", cx.method()))));
+    }
+    let method = match cx.method() {
+        MethodName::Known(method) => *method,
+        MethodName::Unknown(name) => {
+            return match server.custom(name) {
+                Some(endpoint) => endpoint.call(cx),
+                None => now(Err(RpcError::method_not_found(name))),
+            };
+        }
+    };
+    let catalog = server.catalog();
+    match method {
+        Method::CallTool => call_tool(cx, &catalog),
+        Method::GetPrompt => get_prompt(cx, &catalog),
+        Method::ReadResource => read_resource(cx, &catalog),
+        Method::Complete => Box::pin(complete(cx, catalog)),
+        Method::Listen => Box::pin(listen::serve(cx)),
+        Method::ListTools => list(&cx, |request| catalog.list_tools(request)),
+        Method::ListPrompts => list(&cx, |request| catalog.list_prompts(request)),
+        Method::ListResources => list(&cx, |request| catalog.list_resources(request)),
+        Method::ListResourceTemplates => list(&cx, |request| catalog.list_templates(request)),
+        Method::Discover => now(discover(&server, &catalog, cx.0.version)),
+        other => now(Err(RpcError::method_not_found(other.as_str()))),
+    }
+}
+
+fn now(result: Result<Reply, RpcError>) -> Answer {
+    Box::pin(ready(result))
+}
+
+fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, RpcError>) -> Answer {
+    let server = cx.server();
+    let request = PageRequest {
+        version: cx.0.version,
+        cursor: cx.0.peek.cursor.as_deref(),
+        items: server.limits().page_items,
+        codec: server.codec(),
+        cache: server.list_cache(),
+    };
+    now(page(&request).map(Reply::Prepared))
+}
+
+fn discover(server: &Server, catalog: &Catalog, version: Version) -> Result<Reply, RpcError> {
+    let versions: Vec<String> = catalog.served.modern_first().iter().map(ToString::to_string).collect();
+    let mut result = DiscoverResult::new(versions, catalog.capabilities.clone()).cached(server.list_cache());
+    result.instructions = server.instructions().map(Into::into);
+    let mut bytes = Vec::new();
+    server
+        .codec()
+        .write(version, result, &mut bytes)
+        .map_err(|_| RpcError::internal("the description of the server could not be serialised"))?;
+    Ok(Reply::Prepared(Prepared(bytes.into())))
+}
+
+fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
+    let Some(name) = cx.0.peek.name.as_deref() else {
+        return now(Err(RpcError::invalid_params("tools/call needs the \"name\" of a tool")));
+    };
+    let Some(route) = catalog.tools.get(name) else {
+        return now(Err(RpcError::invalid_params(format!("unknown tool: {name:?}"))));
+    };
+    if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
+        return now(ToolError::said(text).into_tool_output().map(Reply::CallTool));
+    }
+    let version = cx.0.version;
+    // Set once: a request is routed once.
+    let _ = cx.0.tool.set(Arc::clone(route));
+    let answer = route.endpoint.call(cx);
+    if route.output_schema_compiled().is_none() {
+        return answer;
+    }
+    let route = Arc::clone(route);
+    Box::pin(async move {
+        match answer.await? {
+            Reply::CallTool(result) => checked(&route, result, version).map(Reply::CallTool),
+            other => Ok(other),
+        }
+    })
+}
+
+/// A result that contradicts the schema we have published would break clients that trust it.
+fn checked(
+    route: &ToolRoute,
+    mut result: CallToolResult,
+    version: Version,
+) -> Result<CallToolResult, RpcError> {
+    let Some(schema) = route.output_schema_compiled() else { return Ok(result) };
+    if result.is_error == Some(true) {
+        // An error has no structured content to check; its text is what matters.
+        result.structured_content = None;
+        return Ok(result);
+    }
+    let violation = match &result.structured_content {
+        None => Some("the result has no structured content".to_owned()),
+        Some(content) => match content.decode() {
+            Ok(value) => schema.validate(&value).err().map(|violations| violations.to_string()),
+            Err(error) => Some(error.to_string()),
+        },
+    };
+    if let Some(violation) = violation {
+        tracing::error!(
+            tool = route.tool.name,
+            violation,
+            "a tool's result does not match its output schema"
+        );
+        let message =
+            format!("tool {:?} returned a result that does not match its output schema", route.tool.name);
+        return Err(RpcError::internal(message));
+    }
+    // Legacy clients were shown a wrapped schema if ours is not an object, whatever this value is.
+    let wrapped = route.tool.output_schema.as_ref().is_some_and(|schema| !is_object_root(schema));
+    if wrapped && !version.is_modern() {
+        result.structured_content = result.structured_content.as_ref().map(wrap_structured_content);
+    }
+    Ok(result)
+}
+
+fn get_prompt(cx: Context, catalog: &Catalog) -> Answer {
+    let Some(name) = cx.0.peek.name.as_deref() else {
+        return now(Err(RpcError::invalid_params("prompts/get needs the \"name\" of a prompt")));
+    };
+    match catalog.prompts.get(name) {
+        Some(route) => route.endpoint.call(cx),
+        None => now(Err(RpcError::invalid_params(format!("unknown prompt: {name:?}")))),
+    }
+}
+
+fn read_resource(cx: Context, catalog: &Catalog) -> Answer {
+    let Some(uri) = cx.0.peek.uri.as_deref() else {
+        return now(Err(RpcError::invalid_params("resources/read needs a \"uri\"")));
+    };
+    let (endpoint, mime_type) = if let Some(route) = catalog.resources.get(uri) {
+        (&route.endpoint, &route.resource.mime_type)
+    } else if let Some((route, captures)) = catalog.template_for(uri) {
+        let _ = cx.0.captures.set(captures);
+        (&route.endpoint, &route.template.mime_type)
+    } else {
+        return now(Err(not_found(uri)));
+    };
+    if let Some(mime_type) = mime_type {
+        let _ = cx.0.mime_type.set(mime_type.clone());
+    }
+    endpoint.call(cx)
+}
+
+async fn complete(cx: Context, catalog: Arc<Catalog>) -> Result<Reply, RpcError> {
+    let params: CompleteRequestParams = cx.decode()?;
+    let completers = match &params.reference {
+        CompletionReference::Prompt(reference) => {
+            let route = catalog.prompts.get(&reference.name);
+            &route
+                .ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {:?}", reference.name)))?
+                .completers
+        }
+        CompletionReference::Resource(reference) => {
+            let route = catalog.templates.get(&reference.uri);
+            let unknown =
+                || RpcError::invalid_params(format!("unknown resource template: {:?}", reference.uri));
+            &route.ok_or_else(unknown)?.completers
+        }
+        _ => return Err(RpcError::invalid_params("the \"ref\" is of an unknown type")),
+    };
+    run_completer(completers, params, cx).await.map(Reply::Complete)
+}
+
+/// Runs a handler so that its panic becomes an error and nothing else is disturbed.
+pub(crate) struct Shielded(pub(crate) Answer);
+
+impl Future for Shielded {
+    type Output = Result<Reply, RpcError>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(task)));
+        polled.unwrap_or_else(|panic| {
+            let text = panic
+                .downcast_ref::<&str>()
+                .copied()
+                .or_else(|| panic.downcast_ref::<String>().map(|s| &**s));
+            tracing::error!(panic = text.unwrap_or("?"), "a handler panicked");
+            Poll::Ready(Err(RpcError::internal("the handler panicked")))
+        })
+    }
+}
+
+/// The bytes of the answer, as the caller's revision wants them.
+pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
+    let (id, version, codec) = (cx.request_id(), cx.0.version, cx.server().codec());
+    let reply = match result {
+        Ok(reply) => reply,
+        Err(error) => return write_error(Some(id), &adapt_error(version, error)),
+    };
+    let written = write_response::<serde_json::Error>(id, |out| match reply {
+        Reply::CallTool(result) => codec.write(version, result, out),
+        Reply::GetPrompt(result) => codec.write(version, result, out),
+        Reply::ReadResource(result) => codec.write(version, result, out),
+        Reply::Complete(result) => codec.write(version, result, out),
+        Reply::Listen(result) => codec.write(version, result, out),
+        Reply::Custom(result) => codec.write_custom(version, &result, out),
+        Reply::Empty => codec.write(version, EmptyResult::new(), out),
+        Reply::Prepared(Prepared(bytes)) => {
+            out.extend_from_slice(&bytes);
+            Ok(())
+        }
+    });
+    written.unwrap_or_else(|error| {
+        tracing::error!(%error, method = %cx.method(), "a result could not be serialised");
+        write_error(Some(id), &RpcError::internal("the result could not be serialised"))
+    })
+}

@@ -1,0 +1,162 @@
+//! The requests of one connection that are running or waiting, with their limits.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+use toolwire_protocol::{Method, RequestId};
+
+use crate::{Context, Limits, cancel::Cancel};
+
+/// Why a request cannot be let in.
+pub(super) enum Refusal {
+    IdInUse,
+    TooManyRequests,
+    TooManyListeners,
+}
+
+#[derive(Debug)]
+pub(super) struct Flights {
+    state: Mutex<State>,
+    landed: Notify,
+    running_limit: usize,
+    waiting_limit: usize,
+    listener_limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: HashMap<RequestId, Flight>,
+    waiting: VecDeque<Context>,
+    listeners: usize,
+}
+
+#[derive(Debug)]
+struct Flight {
+    cancel: Cancel,
+    listener: bool,
+}
+
+impl Flights {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            state: Mutex::default(),
+            landed: Notify::new(),
+            running_limit: limits.requests_in_flight,
+            waiting_limit: limits.queued_requests,
+            listener_limit: limits.subscriptions,
+        }
+    }
+
+    /// Lets a request in: `true` to run it now, `false` when it has to wait.
+    pub(super) fn admit(&self, cx: &Context) -> Result<bool, Refusal> {
+        let mut state = self.lock();
+        if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
+            return Err(Refusal::IdInUse);
+        }
+        if is_listener(cx) {
+            if state.listeners >= self.listener_limit {
+                return Err(Refusal::TooManyListeners);
+            }
+            state.listeners += 1;
+        } else if state.running.len() - state.listeners >= self.running_limit {
+            if state.waiting.len() >= self.waiting_limit {
+                return Err(Refusal::TooManyRequests);
+            }
+            state.waiting.push_back(cx.clone());
+            return Ok(false);
+        }
+        state.run(cx);
+        Ok(true)
+    }
+
+    /// Takes a request out. `Some` when others are waiting for its place.
+    pub(super) fn land(&self, cx: &Context) -> Option<()> {
+        let mut state = self.lock();
+        if let Some(flight) = state.running.remove(cx.request_id())
+            && flight.listener
+        {
+            state.listeners -= 1;
+        }
+        let more = (!state.waiting.is_empty()).then_some(());
+        if state.running.is_empty() && more.is_none() {
+            self.landed.notify_waiters();
+        }
+        more
+    }
+
+    /// The next waiting request, if there is room for it.
+    pub(super) fn next_waiting(&self) -> Option<Context> {
+        let mut state = self.lock();
+        if state.running.len() - state.listeners >= self.running_limit {
+            return None;
+        }
+        let cx = state.waiting.pop_front()?;
+        state.run(&cx);
+        Some(cx)
+    }
+
+    /// Cancels a request, wherever it is. An unknown id may simply have been too late.
+    pub(super) fn cancel(&self, id: &RequestId) {
+        let mut state = self.lock();
+        if let Some(flight) = state.running.get(id) {
+            flight.cancel.cancel();
+        } else if let Some(position) = state.position(id)
+            && let Some(cx) = state.waiting.remove(position)
+        {
+            cx.0.cancel.cancel();
+            cx.0.outbox.abandon();
+        }
+    }
+
+    pub(super) fn cancel_listeners(&self) {
+        for flight in self.lock().running.values().filter(|flight| flight.listener) {
+            flight.cancel.cancel();
+        }
+    }
+
+    pub(super) fn cancel_all(&self) {
+        let mut state = self.lock();
+        state.waiting.clear();
+        for flight in state.running.values() {
+            flight.cancel.cancel();
+        }
+    }
+
+    /// Resolves when nothing runs or waits any more.
+    pub(super) async fn all_landed(&self) {
+        loop {
+            let landed = self.landed.notified();
+            tokio::pin!(landed);
+            landed.as_mut().enable();
+            {
+                let state = self.lock();
+                if state.running.is_empty() && state.waiting.is_empty() {
+                    return;
+                }
+            }
+            landed.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn run(&mut self, cx: &Context) {
+        let flight = Flight { cancel: cx.0.cancel.clone(), listener: is_listener(cx) };
+        self.running.insert(cx.request_id().clone(), flight);
+    }
+
+    fn position(&self, id: &RequestId) -> Option<usize> {
+        self.waiting.iter().position(|cx| cx.request_id() == id)
+    }
+}
+
+fn is_listener(cx: &Context) -> bool {
+    cx.method().known() == Some(Method::Listen)
+}

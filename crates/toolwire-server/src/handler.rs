@@ -1,0 +1,191 @@
+//! How a plain async function becomes a handler.
+//!
+//! A function is a handler when each of its arguments can be made [`FromContext`]. The trait's type
+//! parameter `In` is the tuple of those arguments; it only keeps the compiler's bookkeeping straight and
+//! can be ignored.
+
+use std::{any::TypeId, future::Future, pin::Pin, sync::Arc};
+
+use schemars::JsonSchema;
+use serde_json::Value;
+use toolwire_protocol::RpcError;
+
+use crate::{Context, Reply, schema};
+
+/// A value that is made from a request before the handler runs: an extractor.
+///
+/// Implement it to give handlers arguments of your own.
+///
+/// ```
+/// use toolwire_server::{Context, FromContext, Rejection};
+///
+/// /// The name of the calling application.
+/// struct CallerName(String);
+///
+/// impl FromContext for CallerName {
+///     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
+///         let name = cx.client().info().map_or_else(|| "somebody".to_owned(), |info| info.name.clone());
+///         Ok(Self(name))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be extracted from a request",
+    label = "not an extractor",
+    note = "handler arguments are extractors: `Args<T>` for the arguments, `State<S>`, `Context`, `Client`, `Progress`, `Log`, `Meta`, `Uri<T>`, `Extension<T>`, or an `Option` of one",
+    note = "for a plain argument such as `city: String`, put `#[tool]` on the function, or collect the arguments in a struct and take `Args<YourStruct>`"
+)]
+pub trait FromContext: Sized + Send {
+    /// Makes the value, or says why it cannot.
+    fn from_context(cx: &Context) -> impl Future<Output = Result<Self, Rejection>> + Send;
+
+    /// Tells registration what the value needs: a schema, a state, a log.
+    fn describe(spec: &mut HandlerSpec) {
+        let _ = spec;
+    }
+}
+
+/// Why an extractor refused.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The arguments do not fit. A tool answers with an `isError` result that the model can read and
+    /// mend; everything else with an invalid-params error.
+    InvalidArguments(String),
+    /// Anything else: the request ends with this error.
+    Fault(RpcError),
+}
+
+impl From<RpcError> for Rejection {
+    fn from(error: RpcError) -> Self {
+        Self::Fault(error)
+    }
+}
+
+/// What a handler's arguments and return type say about it, collected at registration.
+#[derive(Debug, Default)]
+pub struct HandlerSpec {
+    pub(crate) input_schema: Option<Value>,
+    /// Whether the input schema says more than decoding checks by itself.
+    pub(crate) input_checks: bool,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) states: Vec<(TypeId, &'static str)>,
+    pub(crate) logs: bool,
+}
+
+impl HandlerSpec {
+    /// The handler takes arguments of this type.
+    pub fn takes<T: JsonSchema>(&mut self) {
+        let (schema, checks) = schema::of_input::<T>();
+        self.input_schema = Some(schema);
+        self.input_checks = checks;
+    }
+
+    /// The handler returns structured content of this type.
+    pub fn returns<T: JsonSchema>(&mut self) {
+        self.output_schema = Some(schema::of_output::<T>());
+    }
+
+    /// The handler needs a state of this type, given with [`ServerBuilder::state`](crate::ServerBuilder::state).
+    pub fn needs_state<S: 'static>(&mut self) {
+        self.states.push((TypeId::of::<S>(), std::any::type_name::<S>()));
+    }
+
+    /// The handler may send log messages, so the server advertises `logging`.
+    pub fn logs(&mut self) {
+        self.logs = true;
+    }
+}
+
+/// An async function (or closure) whose arguments are all extractors.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler",
+    label = "not a handler",
+    note = "a handler is an async function, or a closure that returns a future; each argument is an extractor such as `Args<T>`, `State<S>` or `Context`, and at most eight of them",
+    note = "the future must be `Send`: do not hold an `Rc` or a `std::sync::MutexGuard` across an `.await`"
+)]
+pub trait Handler<In>: Clone + Send + Sync + 'static {
+    /// What the function returns.
+    type Output: Send;
+
+    /// Runs the extractors, then the function.
+    fn call(self, cx: Context) -> impl Future<Output = Result<Self::Output, Rejection>> + Send;
+
+    /// Collects what the extractors need.
+    fn describe(spec: &mut HandlerSpec);
+}
+
+macro_rules! impl_handler {
+    ($($extractor:ident),*) => {
+        // One name serves as the type and as its value; the empty tuple has none.
+        #[allow(non_snake_case)]
+        impl<F, Fut, Out, $($extractor,)*> Handler<($($extractor,)*)> for F
+        where
+            F: Fn($($extractor),*) -> Fut + Clone + Send + Sync + 'static,
+            Fut: Future<Output = Out> + Send,
+            Out: Send,
+            $($extractor: FromContext,)*
+        {
+            type Output = Out;
+
+            async fn call(self, cx: Context) -> Result<Out, Rejection> {
+                $( let $extractor = $extractor::from_context(&cx).await?; )*
+                // The function must not keep the request alive by itself.
+                drop(cx);
+                Ok(self($($extractor),*).await)
+            }
+
+            fn describe(spec: &mut HandlerSpec) {
+                let _ = &spec;
+                $( $extractor::describe(spec); )*
+            }
+        }
+    };
+}
+
+impl_handler!();
+impl_handler!(A1);
+impl_handler!(A1, A2);
+impl_handler!(A1, A2, A3);
+impl_handler!(A1, A2, A3, A4);
+impl_handler!(A1, A2, A3, A4, A5);
+impl_handler!(A1, A2, A3, A4, A5, A6);
+impl_handler!(A1, A2, A3, A4, A5, A6, A7);
+impl_handler!(A1, A2, A3, A4, A5, A6, A7, A8);
+
+/// The answer of a handler, on its way out.
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Reply, RpcError>> + Send>>;
+
+/// A handler whose types have been forgotten. Everything behind this is not generic.
+pub(crate) trait Endpoint: Send + Sync {
+    fn call(&self, cx: Context) -> Answer;
+}
+
+impl<F: Fn(Context) -> Answer + Send + Sync> Endpoint for F {
+    fn call(&self, cx: Context) -> Answer {
+        self(cx)
+    }
+}
+
+/// A shared endpoint.
+pub(crate) type SharedEndpoint = Arc<dyn Endpoint>;
+
+impl<E: FromContext> FromContext for Option<E> {
+    async fn from_context(cx: &Context) -> Result<Self, Rejection> {
+        Ok(E::from_context(cx).await.ok())
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        E::describe(spec);
+    }
+}
+
+impl<E: FromContext> FromContext for Result<E, Rejection> {
+    async fn from_context(cx: &Context) -> Result<Self, Rejection> {
+        Ok(E::from_context(cx).await)
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        E::describe(spec);
+    }
+}

@@ -1,0 +1,67 @@
+//! Write MCP servers: plain async functions in, every protocol revision out.
+//!
+//! A [`Server`] is described with [`Server::builder`] from routes: [`tool()`], [`prompt()`], [`resource()`] and
+//! [`template()`], each made of an async function whose arguments are extractors. Then it serves any
+//! [`Duplex`](toolwire_transport::Duplex): both protocol eras at once, and no handler ever knows which one called.
+//!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//! use toolwire_server::{Args, Server, tool};
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Sum { a: i64, b: i64 }
+//!
+//! async fn add(Args(sum): Args<Sum>) -> String {
+//!     (sum.a + sum.b).to_string()
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let server = Server::builder("calculator", "1.0")
+//!     .tool(tool("add", add).description("Adds two numbers."))
+//!     .build()?;
+//! # let (transport, client) = toolwire_transport::memory::pair();
+//! # drop(client);
+//! server.serve(transport).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod cancel;
+mod catalog;
+mod client;
+mod context;
+mod dispatch;
+mod duplex;
+mod extract;
+mod handler;
+mod layer;
+mod legacy;
+mod limits;
+mod listen;
+mod notify;
+mod outbox;
+mod output;
+mod reply;
+mod route;
+mod schema;
+mod server;
+
+pub use builder::{BuildError, ServerBuilder};
+pub use client::{Client, ClientCan};
+pub use context::{Context, Extensions};
+pub use duplex::ServeError;
+pub use extract::{Args, Extension, Log, Progress, State, Uri};
+pub use handler::{FromContext, Handler, HandlerSpec, Rejection};
+pub use layer::{BoxError, Route, RouteLayer};
+pub use limits::Limits;
+pub use notify::Notifier;
+pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
+pub use reply::{Prepared, Reply};
+pub use route::{
+    Complete, Group, IntoCompletion, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, prompt, resource,
+    template, tool,
+};
+pub use server::Server;

@@ -1,0 +1,57 @@
+//! Every limit of a server, with its name, its default and what it protects.
+
+use std::time::Duration;
+
+/// The limits of a server. All are finite; change those that do not fit.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolwire_server::{Limits, Server};
+///
+/// let limits = Limits { handler_time: Duration::from_secs(30), ..Limits::default() };
+/// let server = Server::builder("clock", "1.0").limits(limits).build().unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "meant to be written as a literal with ..Limits::default()")]
+pub struct Limits {
+    /// The longest message a peer may send, in bytes. Longer ones are answered with an error and skipped.
+    /// Default 4 MiB. Worst case: this much memory per connection while a message arrives.
+    pub message_bytes: usize,
+    /// How many requests of one connection run at the same time. Default 256.
+    pub requests_in_flight: usize,
+    /// How many more wait for their turn before further ones are refused as busy. Default 1024.
+    pub queued_requests: usize,
+    /// How many bytes of answers may wait for a client that reads slowly before its further requests are
+    /// refused as busy. Default 32 MiB; at twice that, nothing more is read from it.
+    pub queued_bytes: usize,
+    /// How many requests to the client may be open at once, per connection. Default 64.
+    pub pending_asks: usize,
+    /// How many `subscriptions/listen` streams, and how many subscribed resources in each (or in a legacy
+    /// session), one connection may have. Default 1024.
+    pub subscriptions: usize,
+    /// How many items one page of a list holds. Default 500.
+    pub page_items: usize,
+    /// How long a handler may run. Default ten minutes.
+    pub handler_time: Duration,
+    /// How long running handlers may go on after the peer has closed its side. Default five seconds.
+    pub drain_time: Duration,
+    /// How many messages one batch (2025-03-26) may hold. Default 64.
+    pub batch_messages: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES,
+            requests_in_flight: 256,
+            queued_requests: 1024,
+            queued_bytes: 32 * 1024 * 1024,
+            pending_asks: 64,
+            subscriptions: 1024,
+            page_items: 500,
+            handler_time: Duration::from_secs(600),
+            drain_time: Duration::from_secs(5),
+            batch_messages: 64,
+        }
+    }
+}

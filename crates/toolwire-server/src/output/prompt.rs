@@ -1,0 +1,62 @@
+//! What a prompt may return.
+
+use toolwire_protocol::{
+    RpcError,
+    wire::{Content, GetPromptResult, PromptMessage, Role},
+};
+
+use super::error::rpc_error;
+use crate::layer::BoxError;
+
+/// A return type of a prompt.
+#[diagnostic::on_unimplemented(
+    message = "a prompt cannot return `{Self}`",
+    label = "not a prompt output",
+    note = "return a `String` (one user message), a `PromptMessage`, a `Vec<PromptMessage>`, a `GetPromptResult`, or a `Result` of one of them with any error"
+)]
+pub trait IntoPrompt {
+    /// Makes the messages, or the error that the request fails with.
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError>;
+}
+
+impl IntoPrompt for GetPromptResult {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        Ok(self)
+    }
+}
+
+impl IntoPrompt for Vec<PromptMessage> {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        Ok(GetPromptResult::new(self))
+    }
+}
+
+impl IntoPrompt for PromptMessage {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        vec![self].into_prompt()
+    }
+}
+
+impl IntoPrompt for Content {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        PromptMessage::new(Role::User, self).into_prompt()
+    }
+}
+
+impl IntoPrompt for String {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        Content::text(self).into_prompt()
+    }
+}
+
+impl IntoPrompt for &'static str {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        Content::text(self).into_prompt()
+    }
+}
+
+impl<T: IntoPrompt, E: Into<BoxError>> IntoPrompt for Result<T, E> {
+    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+        self.map_err(|error| rpc_error(error.into()))?.into_prompt()
+    }
+}

@@ -1,0 +1,119 @@
+//! What a tool may return.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolwire_protocol::{
+    RawJson, RpcError,
+    wire::{CallToolResult, Content},
+};
+
+use super::ToolError;
+use crate::{handler::HandlerSpec, layer::BoxError};
+
+/// A return type of a tool.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not a tool output",
+    note = "return a `String`, `Content`, `Vec<Content>`, `Json<T>` for structured content, a `CallToolResult`, `()`, or a `Result` of one of them with any error"
+)]
+pub trait IntoToolOutput {
+    /// Makes the result, or the error that the request fails with.
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError>;
+
+    /// Tells registration about the output's schema.
+    fn describe(spec: &mut HandlerSpec) {
+        let _ = spec;
+    }
+}
+
+/// Structured content: `T` as JSON, with the same JSON as text for clients that read only text.
+///
+/// `T`'s schema becomes the tool's output schema. `T` may be anything, also a number or a list.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+/// use toolwire_server::{Json, tool};
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Weather { celsius: f64 }
+///
+/// let route = tool("weather", || async { Json(Weather { celsius: 21.5 }) });
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper to be built in return position")]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize + JsonSchema> IntoToolOutput for Json<T> {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        let raw = RawJson::of(&self.0).map_err(|error| {
+            tracing::error!(%error, "a tool's output could not be serialised");
+            RpcError::internal("the tool's output could not be serialised")
+        })?;
+        let mut result = CallToolResult::new(vec![Content::text(raw.text())]);
+        result.structured_content = Some(raw);
+        Ok(result)
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.returns::<T>();
+    }
+}
+
+impl IntoToolOutput for CallToolResult {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        Ok(self)
+    }
+}
+
+impl IntoToolOutput for Vec<Content> {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::new(self))
+    }
+}
+
+impl IntoToolOutput for Content {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        vec![self].into_tool_output()
+    }
+}
+
+impl IntoToolOutput for String {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        Content::text(self).into_tool_output()
+    }
+}
+
+impl IntoToolOutput for &'static str {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        Content::text(self).into_tool_output()
+    }
+}
+
+impl IntoToolOutput for () {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        Vec::<Content>::new().into_tool_output()
+    }
+}
+
+impl IntoToolOutput for ToolError {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        match self {
+            Self::Said(text) => Ok(CallToolResult::new(vec![Content::text(text)]).is_error(true)),
+            Self::Fault(error) => Err(error),
+        }
+    }
+}
+
+impl<T: IntoToolOutput, E: Into<BoxError>> IntoToolOutput for Result<T, E> {
+    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+        match self {
+            Ok(output) => output.into_tool_output(),
+            Err(error) => ToolError::from_any(error.into()).into_tool_output(),
+        }
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        T::describe(spec);
+    }
+}

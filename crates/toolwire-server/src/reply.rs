@@ -1,0 +1,34 @@
+//! The answer to a request, still neutral: the codec makes bytes of it for the caller's revision.
+
+use std::sync::Arc;
+
+use toolwire_protocol::{
+    RawJson,
+    wire::{CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, SubscriptionsListenResult},
+};
+
+/// The result of a request. Layers may look at it and change it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Reply {
+    /// `tools/call`
+    CallTool(CallToolResult),
+    /// `prompts/get`
+    GetPrompt(GetPromptResult),
+    /// `resources/read`
+    ReadResource(ReadResourceResult),
+    /// `completion/complete`
+    Complete(CompleteResult),
+    /// The end of `subscriptions/listen`
+    Listen(SubscriptionsListenResult),
+    /// A custom method: any object.
+    Custom(RawJson),
+    /// Nothing but success.
+    Empty,
+    /// A list or a description of the server, serialised when it last changed.
+    Prepared(Prepared),
+}
+
+/// A result that was serialised ahead of time, for the revision that asked.
+#[derive(Clone, Debug)]
+pub struct Prepared(pub(crate) Arc<[u8]>);

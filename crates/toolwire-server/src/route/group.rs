@@ -1,0 +1,85 @@
+//! Routes that belong together.
+
+use super::{PromptRoute, ResourceRoute, TemplateRoute, ToolRoute};
+use crate::RouteLayer;
+
+/// A set of routes that is built elsewhere, layered as one, and merged into a server.
+///
+/// ```
+/// use toolwire_server::{Group, Server, tool};
+///
+/// fn time_tools() -> Group {
+///     Group::new().tool(tool("now", || async { "noon" })).tool(tool("zone", || async { "UTC" }))
+/// }
+///
+/// let server = Server::builder("clock", "1.0").merge(time_tools()).build().unwrap();
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Group {
+    pub(crate) tools: Vec<ToolRoute>,
+    pub(crate) prompts: Vec<PromptRoute>,
+    pub(crate) resources: Vec<ResourceRoute>,
+    pub(crate) templates: Vec<TemplateRoute>,
+}
+
+impl Group {
+    /// An empty group.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, route: impl Into<ToolRoute>) -> Self {
+        self.tools.push(route.into());
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, route: impl Into<PromptRoute>) -> Self {
+        self.prompts.push(route.into());
+        self
+    }
+
+    /// Adds a resource.
+    pub fn resource(mut self, route: impl Into<ResourceRoute>) -> Self {
+        self.resources.push(route.into());
+        self
+    }
+
+    /// Adds a resource template.
+    pub fn template(mut self, route: impl Into<TemplateRoute>) -> Self {
+        self.templates.push(route.into());
+        self
+    }
+
+    /// Adds the routes of another group.
+    pub fn merge(mut self, other: Self) -> Self {
+        self.tools.extend(other.tools);
+        self.prompts.extend(other.prompts);
+        self.resources.extend(other.resources);
+        self.templates.extend(other.templates);
+        self
+    }
+
+    /// Puts a `tower` layer around every route that is in the group so far.
+    pub fn layer(self, layer: impl RouteLayer) -> Self {
+        Self {
+            tools: self.tools.into_iter().map(|route| route.layered(&layer)).collect(),
+            prompts: self.prompts.into_iter().map(|route| route.layered(&layer)).collect(),
+            resources: self.resources.into_iter().map(|route| route.layered(&layer)).collect(),
+            templates: self.templates.into_iter().map(|route| route.layered(&layer)).collect(),
+        }
+    }
+
+    /// Puts `prefix` in front of every tool's and prompt's name.
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        for route in &mut self.tools {
+            route.tool.name.insert_str(0, prefix);
+        }
+        for route in &mut self.prompts {
+            route.prompt.name.insert_str(0, prefix);
+        }
+        self
+    }
+}

@@ -1,0 +1,85 @@
+//! What can be registered: tools, resources, templates and prompts, each a description and a handler.
+
+mod completion;
+mod group;
+mod prompt;
+mod resource;
+mod tool;
+
+pub use completion::{Complete, IntoCompletion};
+pub(crate) use completion::{Completers, run as run_completer};
+pub use group::Group;
+pub use prompt::{PromptRoute, prompt};
+pub use resource::{ResourceRoute, TemplateRoute, resource, template};
+pub use tool::{ToolRoute, tool};
+
+use std::any::TypeId;
+
+use crate::handler::HandlerSpec;
+
+/// What every route brings along: the needs of its handler, and what was found wrong with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Needs {
+    pub(crate) states: Vec<(TypeId, &'static str)>,
+    pub(crate) logs: bool,
+    pub(crate) problems: Vec<String>,
+}
+
+impl Needs {
+    fn of(spec: &HandlerSpec) -> Self {
+        Self { states: spec.states.clone(), logs: spec.logs, problems: Vec::new() }
+    }
+}
+
+/// A route, as the catalog sees it.
+pub(crate) trait Entry {
+    /// What it is found by: a name or a URI.
+    fn key(&self) -> &str;
+    /// What it needs.
+    fn needs(&self) -> &Needs;
+}
+
+/// Setters that every route has.
+macro_rules! described {
+    ($route:ident . $model:ident) => {
+        /// A name for people.
+        #[must_use]
+        pub fn title(mut self, title: impl Into<String>) -> Self {
+            self.$model.title = Some(title.into());
+            self
+        }
+
+        /// What it is and when to use it, for the model.
+        #[must_use]
+        pub fn description(mut self, description: impl Into<String>) -> Self {
+            self.$model.description = Some(description.into());
+            self
+        }
+
+        /// An icon. May be given several times.
+        #[must_use]
+        pub fn icon(mut self, icon: toolwire_protocol::wire::Icon) -> Self {
+            self.$model.icons.get_or_insert_default().push(icon);
+            self
+        }
+
+        /// A value for its `_meta` in lists.
+        #[must_use]
+        pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+            self.$model.meta.get_or_insert_default().insert(key, value);
+            self
+        }
+
+        /// Puts a `tower` layer around the handler. The last one given is the outermost.
+        #[must_use]
+        pub fn layer(self, layer: impl crate::RouteLayer) -> Self {
+            self.layered(&layer)
+        }
+
+        pub(crate) fn layered(mut self, layer: &impl crate::RouteLayer) -> Self {
+            self.endpoint = layer.wrap(crate::layer::Route(self.endpoint)).0;
+            self
+        }
+    };
+}
+use described;

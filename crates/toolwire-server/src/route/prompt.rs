@@ -1,0 +1,125 @@
+//! Prompts.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::Value;
+use toolwire_protocol::{
+    RpcError,
+    wire::{Prompt, PromptArgument},
+};
+
+use super::{Completers, Entry, IntoCompletion, Needs, described};
+use crate::{
+    Reply,
+    handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
+    output::IntoPrompt,
+};
+
+/// A prompt: its description and its handler. Made by [`prompt()`] or the attribute `#[prompt]`.
+#[derive(Clone)]
+pub struct PromptRoute {
+    pub(crate) prompt: Prompt,
+    pub(crate) endpoint: SharedEndpoint,
+    pub(crate) needs: Needs,
+    pub(crate) completers: Completers,
+}
+
+/// Makes a prompt of a handler. Its arguments come from its `Args<T>`.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwire_server::{Args, prompt};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Review { language: String }
+///
+/// let route = prompt("review", |Args(review): Args<Review>| async move {
+///     format!("Please review this {} code.", review.language)
+/// })
+/// .complete("language", ["rust", "python"]);
+/// ```
+pub fn prompt<H, In>(name: impl Into<String>, handler: H) -> PromptRoute
+where
+    H: Handler<In>,
+    H::Output: IntoPrompt,
+{
+    let mut spec = HandlerSpec::default();
+    H::describe(&mut spec);
+    let mut described = Prompt::new(name.into());
+    described.arguments = spec.input_schema.as_ref().map(arguments).filter(|arguments| !arguments.is_empty());
+    let endpoint = move |cx: crate::Context| -> Answer {
+        let handler = handler.clone();
+        Box::pin(async move {
+            let name = cx.target().unwrap_or_default().to_owned();
+            match handler.call(cx).await {
+                Ok(output) => output.into_prompt().map(Reply::GetPrompt),
+                Err(Rejection::Fault(error)) => Err(error),
+                Err(Rejection::InvalidArguments(reason)) => {
+                    Err(RpcError::invalid_params(format!("invalid arguments for prompt {name:?}: {reason}")))
+                }
+            }
+        })
+    };
+    PromptRoute {
+        prompt: described,
+        endpoint: Arc::new(endpoint),
+        needs: Needs::of(&spec),
+        completers: Completers::default(),
+    }
+}
+
+/// The arguments of a prompt are the properties of the type it takes.
+fn arguments(schema: &Value) -> Vec<PromptArgument> {
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let mut arguments: Vec<_> = properties
+        .map(|(name, property)| {
+            let mut argument = PromptArgument::new(name.clone()).required(required(name));
+            argument.title = property["title"].as_str().map(Into::into);
+            argument.description = property["description"].as_str().map(Into::into);
+            argument
+        })
+        .collect();
+    // What must be filled in comes first.
+    arguments.sort_by_key(|argument| argument.required != Some(true));
+    arguments
+}
+
+impl PromptRoute {
+    described!(PromptRoute.prompt);
+
+    /// Offers completions for an argument: a list of values, or an async function that takes a
+    /// [`Complete`](crate::Complete).
+    #[must_use]
+    pub fn complete<C, In>(mut self, argument: impl Into<String>, completion: C) -> Self
+    where
+        C: IntoCompletion<In>,
+    {
+        let argument = argument.into();
+        let known = self.prompt.arguments.iter().flatten().any(|known| known.name == argument);
+        if !known {
+            self.needs.problems.push(format!("it has no argument {argument:?} to complete"));
+        }
+        self.completers.insert(argument, completion.into_completer());
+        self
+    }
+}
+
+impl Entry for PromptRoute {
+    fn key(&self) -> &str {
+        &self.prompt.name
+    }
+
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+}
+
+impl fmt::Debug for PromptRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PromptRoute").field(&self.prompt.name).finish()
+    }
+}

@@ -1,0 +1,126 @@
+//! Schemas from types: draft 2020-12, without references where possible, without what hosts stumble over.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+use toolwire_protocol::{
+    schema::{inline_local_refs, is_object_root},
+    wire::JsonObject,
+};
+
+/// The schema of a type that is read, the arguments of a tool, and whether it says more than decoding into
+/// the type checks by itself.
+pub(crate) fn of_input<T: JsonSchema>() -> (Value, bool) {
+    let schema =
+        SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>();
+    let checks = says_more_than_the_type(schema.as_value());
+    (portable(schema.to_value()), checks)
+}
+
+/// The schema of a type that is written: the structured content of a tool.
+pub(crate) fn of_output<T: JsonSchema>() -> Value {
+    portable(
+        SchemaSettings::draft2020_12()
+            .for_serialize()
+            .into_generator()
+            .into_root_schema_for::<T>()
+            .to_value(),
+    )
+}
+
+/// A schema for a tool without arguments.
+pub(crate) fn empty_object() -> JsonObject {
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), Map::new().into());
+    schema
+}
+
+/// What a handler takes must be an object: there are only named arguments.
+pub(crate) fn as_input_schema(schema: Value) -> Result<JsonObject, String> {
+    match schema {
+        Value::Object(object) if is_object_root(&object) => Ok(object),
+        // `()` and a unit struct take nothing.
+        Value::Object(object) if object.get("type") == Some(&"null".into()) => Ok(empty_object()),
+        // serde_json::Value or a map: anything goes, as long as it is an object.
+        Value::Bool(true) => Ok(empty_object()),
+        Value::Object(mut object) if !object.contains_key("type") => {
+            object.insert("type".into(), "object".into());
+            Ok(object)
+        }
+        other => Err(format!(
+            "arguments must be an object, so Args<T> needs a struct with named fields; the schema is {other}"
+        )),
+    }
+}
+
+/// Whether a schema made from a type has constraints that serde does not know of. Types, required members,
+/// enumerations and the range of Rust's integers are checked by decoding already.
+pub(crate) fn says_more_than_the_type(schema: &Value) -> bool {
+    match schema {
+        Value::Object(object) => {
+            let integer = object.get("format").is_some_and(is_rust_format);
+            object.iter().any(|(keyword, value)| match keyword.as_str() {
+                "minimum" | "maximum" => !integer,
+                "exclusiveMinimum"
+                | "exclusiveMaximum"
+                | "multipleOf"
+                | "minLength"
+                | "maxLength"
+                | "pattern"
+                | "minItems"
+                | "maxItems"
+                | "uniqueItems"
+                | "contains"
+                | "minProperties"
+                | "maxProperties"
+                | "propertyNames"
+                | "dependentRequired"
+                | "dependentSchemas"
+                | "allOf"
+                | "not"
+                | "if"
+                | "unevaluatedProperties"
+                | "unevaluatedItems" => true,
+                // What stands below these is data or names, not keywords.
+                "default" | "examples" | "const" | "enum" | "required" => false,
+                "properties" | "$defs" | "patternProperties" => {
+                    value.as_object().is_some_and(|members| members.values().any(says_more_than_the_type))
+                }
+                _ => says_more_than_the_type(value),
+            })
+        }
+        Value::Array(items) => items.iter().any(says_more_than_the_type),
+        _ => false,
+    }
+}
+
+fn is_rust_format(format: &Value) -> bool {
+    format.as_str().is_some_and(|format| {
+        format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double")
+    })
+}
+
+fn portable(schema: Value) -> Value {
+    let mut schema = inline_local_refs(schema.clone()).unwrap_or(schema);
+    if let Some(root) = schema.as_object_mut() {
+        // Draft 2020-12 is the protocol's default, and a Rust type's name tells a model nothing.
+        root.remove("$schema");
+        root.remove("title");
+    }
+    drop_rust_formats(&mut schema);
+    schema
+}
+
+/// `uint32` and the like are no formats of JSON Schema; strict validators complain about them.
+fn drop_rust_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("format").is_some_and(is_rust_format) {
+                object.remove("format");
+            }
+            object.values_mut().for_each(drop_rust_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
+        _ => {}
+    }
+}

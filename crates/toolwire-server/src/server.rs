@@ -1,0 +1,221 @@
+//! A server: what it offers, and the handle to change that while it serves.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use toolwire_protocol::{
+    codec::ResultCodec,
+    wire::{CacheHint, Implementation},
+};
+
+use crate::{
+    BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, TemplateRoute,
+    ToolRoute,
+    catalog::{Announced, Catalog, Registry},
+    handler::SharedEndpoint,
+    route::Entry,
+};
+
+/// An MCP server, ready to serve any number of clients over any number of transports.
+///
+/// It is a handle: clones are the same server. Tools, prompts and resources can be added and removed at any
+/// time; clients that listen are told.
+///
+/// ```
+/// use toolwire_server::{Server, tool};
+///
+/// let server = Server::builder("demo", "1.0").tool(tool("one", || async { "1" })).build().unwrap();
+/// server.add_tool(tool("two", || async { "2" })).unwrap();
+/// assert!(server.remove_tool("one"));
+/// assert!(!server.remove_tool("one"));
+/// ```
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) info: Implementation,
+    pub(crate) instructions: Option<String>,
+    pub(crate) limits: Limits,
+    pub(crate) states: Extensions,
+    pub(crate) announced: Announced,
+    pub(crate) catalog: RwLock<Arc<Catalog>>,
+    pub(crate) custom: BTreeMap<Box<str>, SharedEndpoint>,
+    pub(crate) notifier: Notifier,
+    pub(crate) codec: ResultCodec,
+    pub(crate) list_cache: CacheHint,
+    pub(crate) layers: Option<SharedEndpoint>,
+    pub(crate) shutdown: crate::cancel::Cancel,
+}
+
+impl Server {
+    /// Starts to describe a server. Its name and version are what clients see.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
+        ServerBuilder::new(Implementation::new(name, version))
+    }
+
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
+
+    /// The name and version that clients see.
+    pub fn info(&self) -> &Implementation {
+        &self.0.info
+    }
+
+    /// Tells clients about changes.
+    pub fn notify(&self) -> &Notifier {
+        &self.0.notifier
+    }
+
+    /// The limits the server was built with.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Adds a tool while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When the name is taken, the schema is not valid, or a state is missing.
+    pub fn add_tool(&self, route: impl Into<ToolRoute>) -> Result<(), BuildError> {
+        self.add(route.into(), "tool", |catalog| &mut catalog.tools)?;
+        self.0.notifier.tools_changed();
+        Ok(())
+    }
+
+    /// Removes a tool while serving, and tells clients. Says whether there was one.
+    pub fn remove_tool(&self, name: &str) -> bool {
+        let removed = self.change(|catalog| catalog.tools.remove(name));
+        if removed {
+            self.0.notifier.tools_changed();
+        }
+        removed
+    }
+
+    /// Adds a prompt while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When the name is taken or a state is missing.
+    pub fn add_prompt(&self, route: impl Into<PromptRoute>) -> Result<(), BuildError> {
+        self.add(route.into(), "prompt", |catalog| &mut catalog.prompts)?;
+        self.0.notifier.prompts_changed();
+        Ok(())
+    }
+
+    /// Removes a prompt while serving, and tells clients. Says whether there was one.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        let removed = self.change(|catalog| catalog.prompts.remove(name));
+        if removed {
+            self.0.notifier.prompts_changed();
+        }
+        removed
+    }
+
+    /// Adds a resource while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When the URI is taken or a state is missing.
+    pub fn add_resource(&self, route: impl Into<ResourceRoute>) -> Result<(), BuildError> {
+        self.add(route.into(), "resource", |catalog| &mut catalog.resources)?;
+        self.0.notifier.resources_changed();
+        Ok(())
+    }
+
+    /// Removes a resource while serving, and tells clients. Says whether there was one.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        let removed = self.change(|catalog| catalog.resources.remove(uri));
+        if removed {
+            self.0.notifier.resources_changed();
+        }
+        removed
+    }
+
+    /// Adds a resource template while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When the template is taken or not valid, or a state is missing.
+    pub fn add_template(&self, route: impl Into<TemplateRoute>) -> Result<(), BuildError> {
+        self.add(route.into(), "template", |catalog| &mut catalog.templates)?;
+        self.0.notifier.resources_changed();
+        Ok(())
+    }
+
+    /// Removes a resource template while serving, and tells clients. Says whether there was one.
+    pub fn remove_template(&self, uri_template: &str) -> bool {
+        let removed = self.change(|catalog| catalog.templates.remove(uri_template));
+        if removed {
+            self.0.notifier.resources_changed();
+        }
+        removed
+    }
+
+    /// Ends every connection in an orderly way: subscriptions get their last message, running requests may
+    /// finish within the limit `drain_time`, nothing new is taken.
+    pub fn shutdown(&self) {
+        self.0.shutdown.cancel();
+        self.0.notifier.close();
+    }
+
+    fn add<R: Entry>(
+        &self,
+        route: R,
+        kind: &'static str,
+        registry: impl FnOnce(&mut Catalog) -> &mut Registry<R>,
+    ) -> Result<(), BuildError> {
+        BuildError::check(&route, kind, &self.0.states)?;
+        self.change(|catalog| registry(catalog).add(route))
+            .map_err(|route| BuildError::taken(kind, route.key()))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
+        let mut current = self.0.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Catalog::clone(&current);
+        let outcome = change(&mut next);
+        next.settle(&self.0.announced);
+        *current = Arc::new(next);
+        outcome
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn states(&self) -> &Extensions {
+        &self.0.states
+    }
+
+    pub(crate) fn codec(&self) -> &ResultCodec {
+        &self.0.codec
+    }
+
+    pub(crate) fn list_cache(&self) -> CacheHint {
+        self.0.list_cache
+    }
+
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.0.instructions.as_deref()
+    }
+
+    pub(crate) fn custom(&self, method: &str) -> Option<&SharedEndpoint> {
+        self.0.custom.get(method)
+    }
+
+    pub(crate) fn outer_layers(&self) -> Option<&SharedEndpoint> {
+        self.0.layers.as_ref()
+    }
+
+    pub(crate) fn shutting_down(&self) -> &crate::cancel::Cancel {
+        &self.0.shutdown
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.0.info.name)
+            .field("version", &self.0.info.version)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! What every transport offers: two halves that carry whole messages.
+//!
+//! The halves are plain generic types, so that nothing is boxed on the way of a message. What a transport
+//! knows beside its messages, such as why a child process ended, is behind [`Diagnostics`].
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolwire_protocol::framing::ndjson::LineTooLong;
+
+/// A boxed future, for the few places where a trait object has to be asynchronous.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A connection to one peer that carries whole messages both ways.
+pub trait Duplex: Send + 'static {
+    /// The half that receives.
+    type Source: Source;
+    /// The half that sends.
+    type Sink: Sink;
+
+    /// Takes the connection apart into its two halves, which then live in different tasks.
+    fn split(self) -> (Self::Source, Self::Sink);
+
+    /// What the transport can tell about its other side; ask before [`split`](Self::split).
+    fn diagnostics(&self) -> Option<Arc<dyn Diagnostics>> {
+        None
+    }
+}
+
+/// The receiving half of a [`Duplex`].
+pub trait Source: Send + 'static {
+    /// Waits for the next whole message; `Ok(None)` means that the peer will send no more.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it is ready has taken no message.
+    fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, ReceiveError>> + Send;
+}
+
+/// The sending half of a [`Duplex`].
+///
+/// `send` may keep a message back until `flush`, so that a writer with many messages makes few system calls.
+pub trait Sink: Send + 'static {
+    /// Accepts one message, waiting while the peer is behind.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped may or may not have accepted its message, but never half of it.
+    fn send(&mut self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Writes out everything that was accepted.
+    fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Flushes and tells the peer that nothing more will come.
+    fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// What a transport can tell and do beside moving messages.
+pub trait Diagnostics: fmt::Debug + Send + Sync {
+    /// Why the connection ended, in words for a person; `None` when the transport cannot tell.
+    fn why_closed(&self) -> BoxFuture<'static, Option<String>>;
+
+    /// Ends the other side in an orderly way and waits until it is gone.
+    fn shutdown(&self) -> BoxFuture<'static, ()>;
+}
+
+/// Why [`Source::receive`] has no message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// The peer sent a message over the limit, which was dropped. The connection goes on.
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The connection is broken.
+    Io(io::Error),
+}
+
+impl ReceiveError {
+    /// Whether the connection is over, rather than one message lost.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Io(_))
+    }
+}
+
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { limit } => LineTooLong { limit: *limit }.fmt(f),
+            Self::Io(_) => f.write_str("the connection broke while receiving"),
+        }
+    }
+}
+
+impl std::error::Error for ReceiveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::TooLong { .. } => None,
+            Self::Io(error) => Some(error),
+        }
+    }
+}
+
+impl From<io::Error> for ReceiveError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<LineTooLong> for ReceiveError {
+    fn from(error: LineTooLong) -> Self {
+        Self::TooLong { limit: error.limit }
+    }
+}

@@ -1,0 +1,118 @@
+//! The place in a fair queue that belongs to one request.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Shared;
+use crate::lock::lock;
+
+/// The outgoing messages of one request, in order.
+///
+/// Clones share the lane. When the last one is dropped, what was queued is still written.
+#[derive(Debug)]
+pub struct Lane {
+    shared: Arc<Shared>,
+    slot: usize,
+}
+
+impl Lane {
+    pub(super) const fn new(shared: Arc<Shared>, slot: usize) -> Self {
+        Self { shared, slot }
+    }
+
+    /// Queues a message if there is room for it now.
+    pub fn push(&self, message: Bytes) -> Result<(), Refused> {
+        let wake = lock(&self.shared.state).push(self.slot, None, message)?;
+        self.shared.wake_writer(wake);
+        Ok(())
+    }
+
+    /// Queues a message, waiting for room.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it is ready has queued nothing.
+    pub async fn send(&self, message: Bytes) -> Result<(), Closed> {
+        let mut message = message;
+        let wake = self.shared.wait_for_room(|state| {
+            match state.push(self.slot, None, std::mem::take(&mut message)) {
+                Ok(wake) => Some(Ok(wake)),
+                Err(Refused::Closed(refused)) => Some(Err(Closed(refused))),
+                Err(Refused::Full(refused)) => {
+                    message = refused;
+                    None
+                }
+            }
+        });
+        let wake = wake.await?;
+        self.shared.wake_writer(wake);
+        Ok(())
+    }
+
+    /// Queues a message in the place of the waiting one with the same `key`, if there is one.
+    ///
+    /// For progress: a slow reader gets the latest state, not every step towards it.
+    pub fn replace(&self, key: u64, message: Bytes) -> Result<(), Refused> {
+        let wake = lock(&self.shared.state).replace(self.slot, key, message)?;
+        self.shared.wake_writer(wake);
+        Ok(())
+    }
+
+    /// Queues the last message, whatever room there is, and refuses any further one.
+    pub fn finish(&self, message: Bytes) -> Result<(), Closed> {
+        let mut state = lock(&self.shared.state);
+        let wake = state.finish(self.slot, message)?;
+        // Those who wait for room in this lane wait in vain.
+        let wanted = state.room_was_wanted();
+        drop(state);
+        self.shared.wake_writer(wake);
+        self.shared.wake_senders(wanted);
+        Ok(())
+    }
+}
+
+impl Clone for Lane {
+    fn clone(&self) -> Self {
+        lock(&self.shared.state).add_handle(self.slot);
+        Self { shared: Arc::clone(&self.shared), slot: self.slot }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        lock(&self.shared.state).drop_handle(self.slot);
+    }
+}
+
+/// Why a message was not queued; it is given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The lane or the queue holds as much as it may.
+    Full(Bytes),
+    /// The lane has had its last message, or the connection is over.
+    Closed(Bytes),
+}
+
+/// The lane has had its last message, or the connection is over; the message is given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed(pub Bytes);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(_) => f.write_str("too many messages are waiting to be written"),
+            Self::Closed(message) => Closed(message.clone()).fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request is finished or its connection closed")
+    }
+}
+
+impl std::error::Error for Refused {}
+impl std::error::Error for Closed {}

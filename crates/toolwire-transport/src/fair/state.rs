@@ -1,0 +1,178 @@
+//! What the lock of a fair queue protects; no waiting happens here.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::Limits;
+use super::lane::{Closed, Refused};
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    limits: Limits,
+    /// Who writes next: each lane with messages stands here exactly once.
+    turns: VecDeque<Turn>,
+    lanes: Vec<Slot>,
+    free: Vec<usize>,
+    bytes: usize,
+    room_wanted: bool,
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Turn {
+    Single(Bytes),
+    Lane(usize),
+}
+
+/// A place for a lane; it is free for another once no handle and no message is left.
+#[derive(Debug, Default)]
+struct Slot {
+    queue: VecDeque<Entry>,
+    handles: usize,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Option<u64>,
+    message: Bytes,
+}
+
+/// Every `usize` that comes in is the slot of a living [`super::Lane`] and therefore in range.
+impl State {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    pub(super) fn open_lane(&mut self) -> usize {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.lanes.push(Slot::default());
+            self.lanes.len() - 1
+        });
+        self.lanes[index].handles = 1;
+        self.lanes[index].finished = false;
+        index
+    }
+
+    pub(super) fn add_handle(&mut self, lane: usize) {
+        self.lanes[lane].handles += 1;
+    }
+
+    pub(super) fn drop_handle(&mut self, lane: usize) {
+        self.lanes[lane].handles -= 1;
+        self.release_if_done(lane);
+    }
+
+    fn release_if_done(&mut self, lane: usize) {
+        let slot = &self.lanes[lane];
+        if slot.handles == 0 && slot.queue.is_empty() {
+            self.free.push(lane);
+        }
+    }
+
+    /// Queues a message if there is room; the answer says whether the writer has to be woken.
+    pub(super) fn push(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Result<bool, Refused> {
+        if self.closed || self.lanes[lane].finished {
+            return Err(Refused::Closed(message));
+        }
+        if !self.has_room() || self.lanes[lane].queue.len() >= self.limits.lane_messages {
+            return Err(Refused::Full(message));
+        }
+        Ok(self.append(lane, key, message))
+    }
+
+    /// Puts a message in the place of the waiting one with the same key, or else queues it.
+    pub(super) fn replace(&mut self, lane: usize, key: u64, message: Bytes) -> Result<bool, Refused> {
+        if self.closed || self.lanes[lane].finished {
+            return Err(Refused::Closed(message));
+        }
+        let Some(entry) = self.lanes[lane].queue.iter_mut().find(|entry| entry.key == Some(key)) else {
+            return self.push(lane, Some(key), message);
+        };
+        self.bytes = self.bytes - entry.message.len() + message.len();
+        entry.message = message;
+        Ok(false)
+    }
+
+    pub(super) fn finish(&mut self, lane: usize, message: Bytes) -> Result<bool, Closed> {
+        if self.closed || self.lanes[lane].finished {
+            return Err(Closed(message));
+        }
+        self.lanes[lane].finished = true;
+        Ok(self.append(lane, None, message))
+    }
+
+    pub(super) fn post(&mut self, message: Bytes) -> Result<bool, Closed> {
+        if self.closed {
+            return Err(Closed(message));
+        }
+        self.bytes += message.len();
+        Ok(self.take_a_turn(Turn::Single(message)))
+    }
+
+    fn append(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> bool {
+        self.bytes += message.len();
+        let queue = &mut self.lanes[lane].queue;
+        queue.push_back(Entry { key, message });
+        queue.len() == 1 && self.take_a_turn(Turn::Lane(lane))
+    }
+
+    /// The writer sleeps only while nobody has a turn, so only the first one has to wake it.
+    fn take_a_turn(&mut self, turn: Turn) -> bool {
+        self.turns.push_back(turn);
+        self.turns.len() == 1
+    }
+
+    pub(super) fn take(&mut self) -> Option<Bytes> {
+        let message = match self.turns.pop_front()? {
+            Turn::Single(message) => message,
+            Turn::Lane(lane) => {
+                let entry = self.lanes[lane].queue.pop_front()?;
+                if self.lanes[lane].queue.is_empty() {
+                    self.release_if_done(lane);
+                } else {
+                    self.turns.push_back(Turn::Lane(lane));
+                }
+                entry.message
+            }
+        };
+        self.bytes -= message.len();
+        Some(message)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < self.limits.queue_bytes
+    }
+
+    pub(super) fn want_room(&mut self) {
+        self.room_wanted = true;
+    }
+
+    /// Whether somebody waits for room; they are then to be woken and will say so again if need be.
+    pub(super) fn room_was_wanted(&mut self) -> bool {
+        std::mem::take(&mut self.room_wanted)
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn abort(&mut self) {
+        self.closed = true;
+        while self.take().is_some() {}
+    }
+}

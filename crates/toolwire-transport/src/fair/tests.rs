@@ -1,0 +1,154 @@
+use super::*;
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+fn drain(queue: &FairQueue) -> Vec<Bytes> {
+    std::iter::from_fn(|| queue.try_next()).collect()
+}
+
+#[test]
+fn lanes_take_turns_and_keep_their_order() {
+    let queue = FairQueue::new();
+    let (a, b) = (queue.lane(), queue.lane());
+    for message in ["a1", "a2", "a3"] {
+        a.push(bytes(message)).unwrap();
+    }
+    b.push(bytes("b1")).unwrap();
+    b.finish(bytes("b2")).unwrap();
+    queue.post(bytes("c")).unwrap();
+    assert_eq!(drain(&queue), ["a1", "b1", "c", "a2", "b2", "a3"]);
+    assert_eq!(queue.queued_bytes(), 0);
+}
+
+#[test]
+fn many_large_messages_do_not_starve_a_small_one() {
+    let queue = FairQueue::new();
+    let large = queue.lane();
+    for _ in 0..20 {
+        large.push(Bytes::from(vec![b'x'; 100_000])).unwrap();
+    }
+    queue.post(bytes("small")).unwrap();
+    assert_eq!(queue.try_next().unwrap().len(), 100_000);
+    assert_eq!(queue.try_next().unwrap(), "small");
+}
+
+#[test]
+fn a_lane_is_bounded_but_its_last_message_has_room() {
+    let queue = FairQueue::new();
+    let lane = queue.lane();
+    for _ in 0..LANE_MESSAGES {
+        lane.push(bytes("n")).unwrap();
+    }
+    assert_eq!(lane.push(bytes("more")), Err(Refused::Full(bytes("more"))));
+    assert_eq!(lane.replace(1, bytes("more")), Err(Refused::Full(bytes("more"))));
+    lane.finish(bytes("last")).unwrap();
+    assert_eq!(lane.push(bytes("late")), Err(Refused::Closed(bytes("late"))));
+    assert_eq!(lane.replace(1, bytes("late")), Err(Refused::Closed(bytes("late"))));
+    assert_eq!(lane.finish(bytes("again")), Err(Closed(bytes("again"))));
+    let written = drain(&queue);
+    assert_eq!(written.len(), LANE_MESSAGES + 1);
+    assert_eq!(written.last().unwrap(), "last");
+}
+
+#[test]
+fn the_queue_is_bounded_in_bytes() {
+    let queue = FairQueue::with_limits(Limits { queue_bytes: 10, ..Limits::default() });
+    let (a, b) = (queue.lane(), queue.lane());
+    a.push(bytes("123456")).unwrap();
+    b.push(bytes("123456")).unwrap();
+    assert_eq!(a.push(bytes("x")), Err(Refused::Full(bytes("x"))));
+    queue.post(bytes("an answer")).unwrap();
+    assert_eq!(queue.queued_bytes(), 21);
+    queue.try_next().unwrap();
+    queue.try_next().unwrap();
+    a.push(bytes("x")).unwrap();
+}
+
+#[test]
+fn a_waiting_message_with_the_same_key_is_replaced() {
+    let queue = FairQueue::new();
+    let lane = queue.lane();
+    lane.replace(7, bytes("10%")).unwrap();
+    lane.push(bytes("log")).unwrap();
+    lane.replace(7, bytes("100 %")).unwrap();
+    lane.replace(8, bytes("other")).unwrap();
+    assert_eq!(queue.queued_bytes(), 5 + 3 + 5);
+    assert_eq!(queue.try_next().unwrap(), "100 %");
+    lane.replace(7, bytes("next")).unwrap();
+    assert_eq!(drain(&queue), ["log", "other", "next"]);
+}
+
+#[test]
+fn a_dropped_lane_is_written_and_its_place_used_again() {
+    let queue = FairQueue::new();
+    for _ in 0..1000 {
+        let lane = queue.lane();
+        let clone = lane.clone();
+        lane.push(bytes("1")).unwrap();
+        drop(lane);
+        clone.push(bytes("2")).unwrap();
+        drop(clone);
+        let fresh = queue.lane();
+        fresh.push(bytes("fresh")).unwrap();
+        drop(fresh);
+        assert_eq!(drain(&queue), ["1", "fresh", "2"]);
+    }
+    assert_eq!(lock(&queue.shared.state).slots(), 2);
+}
+
+#[tokio::test]
+async fn senders_wait_for_room() {
+    let queue = FairQueue::with_limits(Limits { lane_messages: 1, ..Limits::default() });
+    let lane = queue.lane();
+    let sender = tokio::spawn(async move {
+        for _ in 0..1000 {
+            lane.send(Bytes::from_static(b"m")).await.unwrap();
+        }
+        lane.finish(Bytes::from_static(b"end")).unwrap();
+    });
+    let mut count = 0;
+    while queue.next().await.unwrap() != "end" {
+        count += 1;
+    }
+    assert_eq!(count, 1000);
+    sender.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_finished_lane_and_a_closed_queue_release_those_who_wait() {
+    let queue = FairQueue::with_limits(Limits { lane_messages: 1, queue_bytes: 2 });
+    let lane = queue.lane();
+    lane.push(bytes("1")).unwrap();
+    let waiting = lane.clone();
+    let refused = tokio::spawn(async move { waiting.send(bytes("2")).await });
+    tokio::task::yield_now().await;
+    lane.finish(bytes("last")).unwrap();
+    assert_eq!(refused.await.unwrap(), Err(Closed(bytes("2"))));
+
+    let other = queue.lane();
+    let crowded = queue.clone();
+    let refused = tokio::spawn(async move { other.send(bytes("3")).await });
+    let room = tokio::spawn(async move { crowded.room().await });
+    tokio::task::yield_now().await;
+    assert!(!room.is_finished());
+    queue.close();
+    assert_eq!(refused.await.unwrap(), Err(Closed(bytes("3"))));
+    room.await.unwrap();
+    assert_eq!(queue.post(bytes("late")), Err(Closed(bytes("late"))));
+    assert_eq!(queue.next().await.unwrap(), "1");
+    assert_eq!(queue.next().await.unwrap(), "last");
+    assert_eq!(queue.next().await, None);
+}
+
+#[tokio::test]
+async fn an_aborted_queue_is_empty_and_over() {
+    let queue = FairQueue::new();
+    let lane = queue.lane();
+    lane.push(bytes("1")).unwrap();
+    queue.abort();
+    assert_eq!(queue.queued_bytes(), 0);
+    assert_eq!(queue.next().await, None);
+    assert_eq!(lane.finish(bytes("2")), Err(Closed(bytes("2"))));
+}

@@ -1,0 +1,141 @@
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, AsyncWriteExt, duplex, empty};
+use toolwire_transport::lines::Lines;
+use toolwire_transport::{Duplex, ReceiveError, Sink, Source};
+
+use crate::{receive_many, send_many};
+
+/// Remembers each write.
+#[derive(Clone, Default)]
+struct Writes(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl AsyncWrite for Writes {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.lock().unwrap().push(buf.to_vec());
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn small_messages_are_written_together() {
+    let writes = Writes::default();
+    let (_, mut sink) = Lines::new(empty(), writes.clone()).split();
+    for _ in 0..100 {
+        sink.send(Bytes::from_static(b"{}")).await.unwrap();
+    }
+    assert!(writes.0.lock().unwrap().is_empty());
+    sink.flush().await.unwrap();
+    assert_eq!(*writes.0.lock().unwrap(), ["{}\n".repeat(100).into_bytes()]);
+}
+
+#[tokio::test]
+async fn what_is_gathered_is_bounded() {
+    let writes = Writes::default();
+    let (_, mut sink) = Lines::new(empty(), writes.clone()).split();
+    for _ in 0..100 {
+        sink.send(Bytes::from(vec![b'x'; 10_000])).await.unwrap();
+    }
+    sink.flush().await.unwrap();
+    let writes = writes.0.lock().unwrap();
+    assert!(writes.iter().all(|write| write.len() <= 128 * 1024));
+    assert_eq!(writes.concat().len(), 100 * 10_001);
+}
+
+#[tokio::test]
+async fn large_messages_keep_their_place() {
+    let writes = Writes::default();
+    let (_, mut sink) = Lines::new(empty(), writes.clone()).split();
+    let large = vec![b'x'; 100_000];
+    let mut broken = large.clone();
+    broken[50_000] = b'\n';
+    for message in [b"a".to_vec(), large.clone(), b"b".to_vec(), broken, b"c".to_vec()] {
+        sink.send(message.into()).await.unwrap();
+    }
+    sink.close().await.unwrap();
+    let written = writes.0.lock().unwrap().concat();
+    let lines: Vec<_> = written.split(|byte| *byte == b'\n').collect();
+    assert_eq!(lines.iter().map(|line| line.len()).collect::<Vec<_>>(), [1, 100_000, 1, 100_000, 1, 0]);
+    assert_eq!(lines[1], large);
+    assert_eq!(lines[3][50_000], b' ');
+}
+
+#[tokio::test]
+async fn a_dropped_send_leaves_no_half_line() {
+    let (near, far) = duplex(1000);
+    let (_, mut sink) = Lines::new(empty(), near).split();
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).split();
+    let large = Bytes::from(vec![b'x'; 100_000]);
+    tokio::select! {
+        biased;
+        _ = sink.send(large.clone()) => panic!("the pipe is too small for that"),
+        () = std::future::ready(()) => {}
+    }
+    let sending = tokio::spawn(async move {
+        sink.send(Bytes::from_static(b"next")).await.unwrap();
+        sink.close().await.unwrap();
+    });
+    assert!(source.receive().await.unwrap().unwrap() == large);
+    assert_eq!(source.receive().await.unwrap().unwrap(), "next");
+    assert!(source.receive().await.unwrap().is_none());
+    sending.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_over_long_line_does_not_end_the_connection() {
+    let (mut near, far) = duplex(64);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).max_message_bytes(100).split();
+    tokio::spawn(async move {
+        near.write_all(b"{\"first\":1}\n").await.unwrap();
+        near.write_all(&[b'x'; 5000]).await.unwrap();
+        near.write_all(b"\n{\"second\":2}").await.unwrap();
+    });
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{\"first\":1}");
+    let error = source.receive().await.unwrap_err();
+    assert!(matches!(error, ReceiveError::TooLong { limit: 100 }), "{error:?}");
+    assert!(!error.is_fatal());
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{\"second\":2}");
+    assert!(source.receive().await.unwrap().is_none());
+    assert!(source.receive().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_dropped_receive_loses_nothing() {
+    let (mut near, far) = duplex(64);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).split();
+    for part in [&b"{\"a\""[..], b":1", b"}"] {
+        near.write_all(part).await.unwrap();
+        tokio::select! {
+            biased;
+            _ = source.receive() => panic!("the line has not ended"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    near.write_all(b"\n").await.unwrap();
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{\"a\":1}");
+}
+
+#[tokio::test]
+async fn both_ways_at_once_through_small_pipes() {
+    let (near, far) = duplex(4096);
+    let (near_reader, near_writer) = tokio::io::split(near);
+    let (far_reader, far_writer) = tokio::io::split(far);
+    let (near_source, near_sink) = Lines::new(near_reader, near_writer).split();
+    let (far_source, far_sink) = Lines::new(far_reader, far_writer).split();
+    let sending = (tokio::spawn(send_many(near_sink)), tokio::spawn(send_many(far_sink)));
+    tokio::join!(receive_many(near_source), receive_many(far_source));
+    sending.0.await.unwrap().unwrap();
+    sending.1.await.unwrap().unwrap();
+}

@@ -1,0 +1,104 @@
+//! The Rust SDK for the [Model Context Protocol](https://modelcontextprotocol.io): servers, clients and every
+//! revision of the protocol, from one API.
+//!
+//! This crate only re-exports; the parts live in crates of their own, and the features below choose among
+//! them.
+//!
+//! | feature | default | what |
+//! | --- | --- | --- |
+//! | `server` | yes | write servers: [`Server`], [`tool()`], [`prompt()`], [`resource()`], [`template()`] |
+//! | `client` | yes | call servers: [`Client`] |
+//! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource) |
+//! | `stdio` | yes | serve on standard input and output: [`stdio()`] |
+//! | `child` | yes | start servers as child processes: [`ChildProcess`] |
+//!
+//! # A server
+//!
+//! ```no_run
+//! use toolwire::prelude::*;
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! async fn add(a: i64, b: i64) -> Json<i64> {
+//!     Json(a + b)
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let server = Server::builder("calculator", "1.0").tool(add).build()?;
+//!     server.serve(stdio()?).await?;
+//!     Ok(())
+//! }
+//! ```
+
+#[cfg(feature = "client")]
+pub use toolwire_client as client;
+#[cfg(feature = "client")]
+pub use toolwire_client::Client;
+#[cfg(feature = "macros")]
+pub use toolwire_macros::{prompt, resource, tool};
+pub use toolwire_protocol as protocol;
+pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
+#[cfg(feature = "server")]
+pub use toolwire_server as server;
+#[cfg(feature = "server")]
+pub use toolwire_server::{
+    Args, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound, Notifier, Progress, Server, State,
+    ToolError, Uri, prompt, resource, template, tool,
+};
+pub use toolwire_transport as transport;
+pub use toolwire_transport::memory;
+#[cfg(feature = "child")]
+pub use toolwire_transport::ChildProcess;
+#[cfg(feature = "stdio")]
+pub use toolwire_transport::stdio;
+
+pub use serde_json::json;
+
+#[cfg(feature = "server")]
+pub use {schemars, serde};
+
+/// Any error, boxed. Every error becomes one with `?`.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A result whose error can be anything. In a handler, the error's text is told to the model.
+pub type Result<T, E = BoxError> = std::result::Result<T, E>;
+
+/// Everything that most servers and clients need.
+///
+/// ```
+/// use toolwire::prelude::*;
+/// ```
+pub mod prelude {
+    pub use serde_json::json;
+
+    #[cfg(feature = "client")]
+    pub use toolwire_client::Client;
+    #[cfg(feature = "macros")]
+    pub use toolwire_macros::{prompt, resource, tool};
+    pub use toolwire_protocol::wire::{Content, PromptMessage, ResourceContents};
+    #[cfg(feature = "server")]
+    pub use toolwire_server::{
+        Args, Context, Json, Log, Progress, Server, State, ToolError, Uri, prompt, resource, template, tool,
+    };
+    #[cfg(feature = "child")]
+    pub use toolwire_transport::ChildProcess;
+    #[cfg(feature = "stdio")]
+    pub use toolwire_transport::stdio;
+
+    #[cfg(feature = "server")]
+    pub use {schemars::JsonSchema, serde::{Deserialize, Serialize}};
+
+    pub use crate::Result;
+}
+
+/// What the attributes expand to. Not part of the API.
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod __private {
+    pub use schemars;
+    pub use serde;
+    pub use toolwire_server::{
+        Args, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, Uri, prompt, resource, template, tool,
+    };
+}

@@ -1,0 +1,206 @@
+//! Running other programs so that none of them can hang or outlive the run.
+//!
+//! Every program gets its own process group and a time limit. A small watchdog holds the other end of a pipe;
+//! when the pipe closes (the limit passed, the program ended, or this process died) it kills what is left
+//! of the group.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a running program is looked at. Short beside any program run here.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long the last output may take to arrive once the program has ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
+
+/// A program to run, with the limits that keep it in check.
+#[derive(Debug)]
+pub(crate) struct Program {
+    command: Command,
+    shown: String,
+    limit: Duration,
+}
+
+impl Program {
+    pub(crate) fn new(name: impl AsRef<OsStr>, limit: Duration) -> Self {
+        let name = name.as_ref();
+        let shown = Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned();
+        let mut command = Command::new(name);
+        command.stdin(Stdio::null());
+        Self { command, shown, limit }
+    }
+
+    /// The cargo that runs us, in the root of the workspace.
+    pub(crate) fn cargo(root: &Path, limit: Duration) -> Self {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        Self::new(cargo, limit).directory(root)
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        for arg in args {
+            self.shown.push(' ');
+            self.shown.push_str(&arg.as_ref().to_string_lossy());
+            self.command.arg(arg);
+        }
+        self
+    }
+
+    pub(crate) fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs the program with its output going where ours goes, and fails unless it succeeds.
+    pub(crate) fn run(mut self) -> Result<(), String> {
+        println!("$ {}", self.shown);
+        let mut running = self.start()?;
+        let status = self.wait(&mut running)?;
+        self.judge(status)
+    }
+
+    /// Runs the program and returns what it wrote to stdout; its stderr goes where ours goes.
+    pub(crate) fn output(mut self) -> Result<(ExitStatus, String), String> {
+        self.command.stdout(Stdio::piped());
+        let mut running = self.start()?;
+        let (sender, receiver) = mpsc::channel();
+        if let Some(mut stdout) = running.child.stdout.take() {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let read = stdout.read_to_end(&mut bytes).map(|_| bytes);
+                // Nobody listens any more when the program was stopped at its limit.
+                let _ = sender.send(read);
+            });
+        }
+        let status = self.wait(&mut running)?;
+        drop(running);
+        let bytes = receiver
+            .recv_timeout(LAST_OUTPUT)
+            .map_err(|_| format!("`{}` ended but something still holds its output open", self.shown))?
+            .map_err(|error| format!("reading from `{}`: {error}", self.shown))?;
+        Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Like [`Program::output`], but a program that fails is an error.
+    pub(crate) fn successful_output(self) -> Result<String, String> {
+        let shown = self.shown.clone();
+        let (status, output) = self.output()?;
+        if status.success() { Ok(output) } else { Err(format!("`{shown}` failed: {status}")) }
+    }
+
+    fn start(&mut self) -> Result<Running, String> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
+        let child =
+            self.command.spawn().map_err(|error| format!("cannot start `{}`: {error}", self.shown))?;
+        let watchdog = watch(child.id());
+        Ok(Running { child, watchdog })
+    }
+
+    fn wait(&self, running: &mut Running) -> Result<ExitStatus, String> {
+        let deadline = Instant::now() + self.limit;
+        loop {
+            match running.child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if Instant::now() < deadline => thread::sleep(POLL),
+                Ok(None) => return Err(format!("`{}` was stopped after {:?}", self.shown, self.limit)),
+                Err(error) => return Err(format!("waiting for `{}`: {error}", self.shown)),
+            }
+        }
+    }
+
+    fn judge(&self, status: ExitStatus) -> Result<(), String> {
+        if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", self.shown)) }
+    }
+}
+
+/// A program under way; dropping it ends it and everything it started in its group.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    watchdog: Option<Child>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(watchdog) = &mut self.watchdog {
+            drop(watchdog.stdin.take());
+            let _ = watchdog.wait();
+        }
+        // Where there are no process groups this ends at least the program itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts the process that ends the group of `leader` as soon as our end of its stdin closes.
+#[cfg(unix)]
+fn watch(leader: u32) -> Option<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "read -r _; kill -s KILL -- \"-$1\" 2>/dev/null", "watchdog", &leader.to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A group of its own, so that the Ctrl-C which ends us does not end the one who cleans up after us.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn().ok()
+}
+
+#[cfg(not(unix))]
+fn watch(_leader: u32) -> Option<Child> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Read;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{LAST_OUTPUT, Program};
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn output_and_status_come_back() {
+        let (status, output) = Program::new("sh", LONG).args(["-c", "echo out; exit 3"]).output().unwrap();
+        assert_eq!((status.code(), output.as_str()), (Some(3), "out\n"));
+    }
+
+    #[test]
+    fn a_failure_names_the_command() {
+        let error = Program::new("sh", LONG).args(["-c", "exit 4"]).run().unwrap_err();
+        assert!(error.contains("`sh -c exit 4` failed") && error.contains('4'), "{error}");
+        let error = Program::new("no-such-program-anywhere", LONG).run().unwrap_err();
+        assert!(error.starts_with("cannot start `no-such-program-anywhere`"), "{error}");
+    }
+
+    #[test]
+    fn a_program_past_its_limit_is_stopped_with_its_children() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut program = Program::new("sh", Duration::from_millis(200)).args(["-c", "sleep 60 & sleep 60"]);
+        program.command.stdout(writer);
+        let error = program.run().unwrap_err();
+        assert!(error.contains("was stopped after 200ms"), "{error}");
+        // Every process of the group holds the pipe open, so its end is the end of them all.
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
+        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_stopped() {
+        // Had the background process survived, it would hold the output open past the limit for that.
+        let (status, output) = Program::new("sh", LONG).args(["-c", "sleep 60 & echo $!"]).output().unwrap();
+        assert!(status.success());
+        assert!(output.trim().parse::<u32>().is_ok(), "{output}");
+    }
+}
