@@ -9,8 +9,9 @@ use syn::{
 
 use crate::{
     Annotated, docs,
+    function::is_method,
     kind::Kind,
-    param::{Argument, Param, Role},
+    param::{Argument, Param, Role, is_ours},
 };
 
 /// The expansion of a function that passed all checks.
@@ -20,7 +21,7 @@ pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
     let cfg = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     let krate = &options.krate;
     let private = quote!(#krate::__private);
-    let inner = inner_function(annotated);
+    let inner = inner_function(function);
     let arguments = arguments_struct(annotated, &private);
     let conversion = conversion(annotated, &private)?;
     let calling = calling(annotated);
@@ -41,8 +42,8 @@ pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
 /// The error, and as much of the expansion as keeps the compiler from reporting the consequences as well.
 pub(crate) fn refusal(kind: Kind, krate: &Path, function: &ItemFn, error: &Error) -> TokenStream {
     let error = error.to_compile_error();
-    if function.sig.receiver().is_some() {
-        // A struct cannot stand in an `impl`.
+    if is_method(function) {
+        // Nothing of what follows can stand in an `impl`.
         return error;
     }
     let name = &function.sig.ident;
@@ -53,18 +54,37 @@ pub(crate) fn refusal(kind: Kind, krate: &Path, function: &ItemFn, error: &Error
         Kind::Resource => &["ResourceRoute", "TemplateRoute"],
     };
     let routes = routes.iter().map(|route| Ident::new(route, Span::call_site()));
+    // With the function in it, what the function uses counts as used.
+    let inner = inner_function(function);
     quote! {
         #error
 
         #value
-        #(
-            impl ::core::convert::From<#name> for #krate::__private::#routes {
-                fn from(_: #name) -> Self {
-                    ::core::unreachable!()
+        #[allow(warnings)]
+        const _: () = {
+            #inner
+            #(
+                impl ::core::convert::From<#name> for #krate::__private::#routes {
+                    fn from(_: #name) -> Self {
+                        ::core::unreachable!()
+                    }
                 }
-            }
-        )*
+            )*
+        };
     }
+}
+
+/// The function as it was written, under its own name, to be put where nobody else sees it.
+fn inner_function(function: &ItemFn) -> ItemFn {
+    let mut function = function.clone();
+    function.vis = Visibility::Inherited;
+    function.attrs.retain(|attribute| !is_for_value(attribute));
+    for input in &mut function.sig.inputs {
+        if let FnArg::Typed(typed) = input {
+            typed.attrs.retain(|attribute| !is_ours(attribute));
+        }
+    }
+    function
 }
 
 /// The value that is passed to the server builder.
@@ -81,15 +101,6 @@ fn value_item(function: &ItemFn) -> TokenStream {
 
 fn is_for_value(attribute: &Attribute) -> bool {
     ["doc", "cfg", "deprecated"].iter().any(|name| attribute.path().is_ident(name))
-}
-
-/// The function as it was written, under its own name, where nobody else sees it.
-fn inner_function(annotated: &Annotated) -> ItemFn {
-    let mut function = annotated.function.clone();
-    function.vis = Visibility::Inherited;
-    function.attrs.retain(|attribute| !is_for_value(attribute));
-    function.sig.inputs = annotated.params.iter().map(|param| FnArg::Typed(param.typed.clone())).collect();
-    function
 }
 
 fn arguments(annotated: &Annotated) -> impl Iterator<Item = &Argument> {
@@ -127,6 +138,7 @@ fn path_text(private: &TokenStream, name: &str) -> String {
 fn conversion(annotated: &Annotated, private: &TokenStream) -> Result<TokenStream> {
     let name = &annotated.function.sig.ident;
     let handler = handler(annotated, private);
+    let taken = taken(annotated, private);
     let wire_name =
         annotated.options.name.clone().unwrap_or_else(|| LitStr::new(&name.unraw().to_string(), name.span()));
     let (route, maker, address, wire_name) = match (annotated.kind, &annotated.options.uri) {
@@ -139,14 +151,16 @@ fn conversion(annotated: &Annotated, private: &TokenStream) -> Result<TokenStrea
         (Kind::Resource, None) => return Err(Error::new(name.span(), "a resource needs a URI")),
     };
     let route = Ident::new(route, Span::call_site());
-    // A complaint about what the function returns belongs where the type is written.
-    let maker = Ident::new(maker, output_span(annotated));
+    let maker = Ident::new(maker, Span::call_site());
+    // A complaint about an extractor belongs to the function, not to the attribute.
+    let maker = at(name.span(), quote!(#private::#maker));
+    let made = quote_spanned!(name.span()=> #maker::<_, #taken>(#address, #handler));
     let wire_name = wire_name.map(|name| quote!(.name(#name)));
     let setters = setters(annotated)?;
     Ok(quote! {
         impl ::core::convert::From<#name> for #private::#route {
             fn from(_: #name) -> Self {
-                #private::#maker(#address, #handler) #wire_name #setters
+                #made #wire_name #setters
             }
         }
     })
@@ -166,14 +180,28 @@ fn setters(annotated: &Annotated) -> Result<TokenStream> {
     Ok(quote!(#title #description #mime_type #(.#hints())* #open_world))
 }
 
+/// The extractor of all the plain arguments, if there are any.
+fn extractor_of_arguments(annotated: &Annotated, private: &TokenStream) -> Option<TokenStream> {
+    arguments(annotated).next()?;
+    let name = Ident::new(if annotated.kind == Kind::Resource { "Uri" } else { "Args" }, Span::call_site());
+    Some(quote!(#private::#name))
+}
+
+/// The tuple of the extractors. With it the compiler can say which of them is none.
+fn taken(annotated: &Annotated, private: &TokenStream) -> TokenStream {
+    let arguments =
+        extractor_of_arguments(annotated, private).map(|extractor| quote!(#extractor<__Arguments>,));
+    let others =
+        annotated.params.iter().filter(|param| param.argument().is_none()).map(|param| &param.typed.ty);
+    quote!((#arguments #(#others,)*))
+}
+
 /// The closure that takes the extractors and calls the function.
 fn handler(annotated: &Annotated, private: &TokenStream) -> TokenStream {
     let all = Ident::new("arguments", Span::mixed_site());
-    let mut taken = Vec::new();
-    if arguments(annotated).next().is_some() {
-        let extractor =
-            Ident::new(if annotated.kind == Kind::Resource { "Uri" } else { "Args" }, Span::call_site());
-        taken.push(quote!(#private::#extractor(#all): #private::#extractor<__Arguments>));
+    let mut patterns = Vec::new();
+    if let Some(extractor) = extractor_of_arguments(annotated, private) {
+        patterns.push(quote!(#extractor(#all): #extractor<__Arguments>));
     }
     let mut passed = Vec::new();
     for (param, name) in annotated.params.iter().zip(parameter_names(annotated)) {
@@ -184,16 +212,18 @@ fn handler(annotated: &Annotated, private: &TokenStream) -> TokenStream {
             }
             Role::Extractor => {
                 let ty = &param.typed.ty;
-                taken.push(quote!(#name: #ty));
+                patterns.push(quote!(#name: #ty));
                 passed.push(quote!(#name));
             }
         }
     }
+    // A complaint about what the function returns belongs where the type is written.
+    let span = output_span(annotated);
+    let name = &annotated.function.sig.ident;
     if annotated.function.sig.asyncness.is_some() {
-        quote!(|#(#taken),*| __call(#(#passed),*))
+        quote_spanned!(span=> |#(#patterns),*| __call(#(#passed),*))
     } else {
-        let name = &annotated.function.sig.ident;
-        quote!(|#(#taken),*| async move { #name(#(#passed),*) })
+        quote_spanned!(span=> |#(#patterns),*| async move { #name(#(#passed),*) })
     }
 }
 
@@ -239,6 +269,15 @@ fn calling(annotated: &Annotated) -> TokenStream {
 /// A name for each parameter, whatever its pattern.
 fn parameter_names(annotated: &Annotated) -> impl Iterator<Item = Ident> {
     (0..annotated.params.len()).map(|number| format_ident!("parameter{number}", span = Span::mixed_site()))
+}
+
+/// The tokens, as if they had been written there.
+fn at(span: Span, tokens: TokenStream) -> TokenStream {
+    let moved = tokens.into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    moved.collect()
 }
 
 fn output_span(annotated: &Annotated) -> Span {

@@ -96,6 +96,11 @@ pub(crate) fn check_parameter_type(noun: &str, ty: &Type, from_json: bool) -> Re
     }
 }
 
+/// Whether the function can stand only in an `impl` or a `trait`.
+pub(crate) fn is_method(function: &ItemFn) -> bool {
+    find_word(&function.to_token_stream(), "Self").is_some() || function.sig.receiver().is_some()
+}
+
 fn no_self_type(noun: &str, tokens: &TokenStream) -> Result<()> {
     match find_word(tokens, "Self") {
         Some(span) => {

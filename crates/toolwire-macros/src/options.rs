@@ -74,10 +74,13 @@ impl Options {
             "description" => self.description = Some(read_description(option, input)?),
             "mime_type" => self.mime_type = Some(read_text(option, input)?),
             "open_world" => self.open_world = Some(read_bool(option, input)?),
-            "crate" => self.krate = read_text(option, input)?.parse_with(Path::parse_mod_style)?,
+            "crate" => self.krate = read_path(option, input)?,
             word => {
                 if input.peek(Token![=]) {
-                    return Err(input.error(format!("`{word}` takes no value: write just `{word}`")));
+                    return Err(Error::new(
+                        input.span(),
+                        format!("`{word}` takes no value: write just `{word}`"),
+                    ));
                 }
                 self.hints.push(option.clone());
             }
@@ -99,7 +102,7 @@ fn read_uri(input: ParseStream<'_>) -> Result<Uri> {
     if !input.peek(LitStr) {
         let message = "the URI comes first: `#[resource(\"config://app\")]`, or with variables \
                        `#[resource(\"users://{id}\")]`";
-        return Err(input.error(message));
+        return Err(Error::new(input.span(), message));
     }
     let uri = Uri::parse(&input.parse()?)?;
     end_of_option(input)?;
@@ -110,7 +113,7 @@ fn read_uri(input: ParseStream<'_>) -> Result<Uri> {
 pub(crate) fn read_word(input: ParseStream<'_>, attribute: &str, known: &[&str]) -> Result<Ident> {
     let list = || known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     if !input.peek(Ident::peek_any) {
-        return Err(input.error(format!("expected an option of `#[{attribute}]`: {}", list())));
+        return Err(Error::new(input.span(), format!("expected an option of `#[{attribute}]`: {}", list())));
     }
     let word = input.call(Ident::parse_any)?;
     if known.iter().any(|known| word == known) {
@@ -135,7 +138,7 @@ pub(crate) fn end_of_option(input: ParseStream<'_>) -> Result<()> {
         return Ok(());
     }
     if !input.peek(Token![,]) {
-        return Err(input.error("expected a comma between the options"));
+        return Err(Error::new(input.span(), "expected a comma between the options"));
     }
     input.parse::<Token![,]>().map(drop)
 }
@@ -148,7 +151,7 @@ pub(crate) fn read_text(option: &Ident, input: ParseStream<'_>) -> Result<LitStr
     }
     input.parse::<Token![=]>()?;
     if !input.peek(LitStr) {
-        return Err(input.error(wanted()));
+        return Err(Error::new(input.span(), wanted()));
     }
     input.parse()
 }
@@ -171,7 +174,7 @@ pub(crate) fn read_description(option: &Ident, input: ParseStream<'_>) -> Result
     }
     input.parse::<Token![=]>()?;
     if input.is_empty() {
-        return Err(input.error(wanted()));
+        return Err(Error::new(input.span(), wanted()));
     }
     let value: Expr = input.parse()?;
     match &value {
@@ -187,7 +190,14 @@ fn read_bool(option: &Ident, input: ParseStream<'_>) -> Result<LitBool> {
     }
     input.parse::<Token![=]>()?;
     if !input.peek(LitBool) {
-        return Err(input.error(wanted()));
+        return Err(Error::new(input.span(), wanted()));
     }
     input.parse()
+}
+
+fn read_path(option: &Ident, input: ParseStream<'_>) -> Result<Path> {
+    let text = read_text(option, input)?;
+    text.parse_with(Path::parse_mod_style).map_err(|_| {
+        Error::new(text.span(), "`crate` needs the path of the toolwire crate: `crate = \"::my::toolwire\"`")
+    })
 }

@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for ParamsVisitor<'_> {
                 ParamsKey::Name => put(&mut peek.name, fault, "name", "a string", string(map.next_value()?)),
                 ParamsKey::Uri => put(&mut peek.uri, fault, "uri", "a string", string(map.next_value()?)),
                 ParamsKey::TaskId => {
-                    put(&mut peek.task_id, fault, "taskId", "a string", string(map.next_value()?))
+                    put(&mut peek.task_id, fault, "taskId", "a string", string(map.next_value()?));
                 }
                 ParamsKey::Cursor => {
                     if let Some(text) = nullable(map.next_value()?) {

@@ -180,12 +180,12 @@ impl<E: FromContext> FromContext for Option<E> {
     }
 }
 
-impl<E: FromContext> FromContext for Result<E, Rejection> {
+impl<T: FromContext> FromContext for Result<T, Rejection> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        Ok(E::from_context(cx).await)
+        Ok(T::from_context(cx).await)
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        E::describe(spec);
+        T::describe(spec);
     }
 }

@@ -43,13 +43,13 @@ pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
-    Args, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound, Notifier, Progress, Server, State,
-    ToolError, Uri, prompt, resource, template, tool,
+    Args, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound, Notifier, Progress, Server,
+    State, ToolError, Uri, prompt, resource, template, tool,
 };
 pub use toolwire_transport as transport;
-pub use toolwire_transport::memory;
 #[cfg(feature = "child")]
 pub use toolwire_transport::ChildProcess;
+pub use toolwire_transport::memory;
 #[cfg(feature = "stdio")]
 pub use toolwire_transport::stdio;
 
@@ -87,7 +87,10 @@ pub mod prelude {
     pub use toolwire_transport::stdio;
 
     #[cfg(feature = "server")]
-    pub use {schemars::JsonSchema, serde::{Deserialize, Serialize}};
+    pub use {
+        schemars::JsonSchema,
+        serde::{Deserialize, Serialize},
+    };
 
     pub use crate::Result;
 }
@@ -102,3 +105,8 @@ pub mod __private {
         Args, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, Uri, prompt, resource, template, tool,
     };
 }
+
+/// Compiles and runs the blocks of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

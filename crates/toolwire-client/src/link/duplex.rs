@@ -56,14 +56,8 @@ struct Core {
 
 #[derive(Debug, Default)]
 struct Open {
-    waiting: HashMap<RequestId, Waiting>,
+    waiting: HashMap<RequestId, ExchangeFeed>,
     closed: bool,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    feed: ExchangeFeed,
-    cancellable: bool,
 }
 
 impl DuplexLink {
@@ -104,16 +98,16 @@ impl Link for DuplexLink {
             return Exchange::failed(error);
         }
         if self.core.queue.post(request.message).is_err()
-            && let Some(waiting) = self.core.take(&request.id)
+            && let Some(feed) = self.core.take(&request.id)
         {
-            waiting.feed.finish(Err(not_sent("the connection to the server is closed").into()));
+            feed.finish(Err(not_sent("the connection to the server is closed").into()));
         }
         exchange
     }
 
-    fn abandon(&self, id: &RequestId) {
-        let Some(waiting) = self.core.take(id) else { return };
-        if waiting.cancellable {
+    fn abandon(&self, id: &RequestId, tell: bool) {
+        let was_open = self.core.take(id).is_some();
+        if was_open && tell {
             let params = CancelledNotificationParams::new().request_id(id.clone());
             if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
                 // Without a connection there is nothing to cancel.
@@ -184,11 +178,11 @@ impl Core {
             let text = format!("{} requests wait for their answers already", self.limit);
             return Err(LinkError::new(LinkErrorKind::Busy, Delivery::NotSent, text));
         }
-        open.waiting.insert(request.id.clone(), Waiting { feed, cancellable: request.cancellable });
+        open.waiting.insert(request.id.clone(), feed);
         Ok(())
     }
 
-    fn take(&self, id: &RequestId) -> Option<Waiting> {
+    fn take(&self, id: &RequestId) -> Option<ExchangeFeed> {
         lock(&self.open).waiting.remove(id)
     }
 
@@ -225,10 +219,10 @@ impl Core {
         let Some(id) = &fault.id else { return false };
         match fault.kind {
             FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
-                if let Some(waiting) = self.take(id) {
+                if let Some(feed) = self.take(id) {
                     let text = format!("the server's answer is no message: {fault}");
                     let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
-                    waiting.feed.finish(Err(error.into()));
+                    feed.finish(Err(error.into()));
                 }
             }
             FaultKind::WrongParamsType => {
@@ -258,19 +252,19 @@ impl Core {
     }
 
     fn answer(&self, response: Response) {
-        let waiting = match &response.id {
+        let feed = match &response.id {
             Some(id) => self.take(id),
             None => self.only_one(),
         };
-        match waiting {
-            Some(waiting) => waiting.feed.finish(response.outcome.map_err(super::ExchangeError::Rpc)),
+        match feed {
+            Some(feed) => feed.finish(response.outcome.map_err(super::ExchangeError::Rpc)),
             None => tracing::debug!(id = ?response.id, "an answer that nobody waits for"),
         }
     }
 
     /// An error without an id is about a message that the server could not read. When only one request is
     /// open, it must have been that one.
-    fn only_one(&self) -> Option<Waiting> {
+    fn only_one(&self) -> Option<ExchangeFeed> {
         let mut open = lock(&self.open);
         if open.waiting.len() != 1 {
             return None;
@@ -289,8 +283,8 @@ impl Core {
         let Ok(Token { token }) = notification.params.decode() else {
             return tracing::debug!("progress without a token");
         };
-        if let Some(waiting) = lock(&self.open).waiting.get(&token) {
-            waiting.feed.progress(notification);
+        if let Some(feed) = lock(&self.open).waiting.get(&token) {
+            feed.progress(notification);
         }
     }
 
@@ -305,9 +299,9 @@ impl Core {
         };
         self.queue.close();
         self.ended.send_replace(Some(why.into()));
-        for waiting in waiting.into_values() {
+        for feed in waiting.into_values() {
             let error = LinkError::new(kind.clone(), Delivery::Unknown, why.to_owned());
-            waiting.feed.finish(Err(error.into()));
+            feed.finish(Err(error.into()));
         }
         inbox.closed(why);
     }
@@ -338,8 +332,9 @@ async fn read_loop<S: Source>(
         tokio::task::coop::consume_budget().await;
     };
     let told = match &diagnostics {
-        Some(diagnostics) => diagnostics.why_closed().await,
-        None => None,
+        // It was us who gave up, so the other side has nothing to tell.
+        Some(diagnostics) if garbage < MAX_CONSECUTIVE_GARBAGE => diagnostics.why_closed().await,
+        _ => None,
     };
     let why = match (cause, told) {
         (Some(cause), Some(told)) => format!("{cause}; {told}"),

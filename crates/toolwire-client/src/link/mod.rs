@@ -31,10 +31,10 @@ pub trait Link: fmt::Debug + Send + Sync + 'static {
     /// Sends a request. That it could not be sent is told by the exchange.
     fn start(&self, request: Outgoing) -> Exchange;
 
-    /// Nobody waits for this answer any more: forget the request and, if it may be, cancel it.
+    /// Nobody waits for this answer any more: forget the request and, with `tell`, cancel it.
     ///
     /// It is called at most once for a request, and not after its answer was taken out of the exchange.
-    fn abandon(&self, id: &RequestId);
+    fn abandon(&self, id: &RequestId, tell: bool);
 
     /// Sends a notification that is already written; done when the server has it, as far as one can tell.
     fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>>;
@@ -69,8 +69,6 @@ pub struct Outgoing {
     pub method: MethodName,
     /// The whole JSON-RPC message.
     pub message: Bytes,
-    /// Whether the server may be told that the answer is no longer wanted.
-    pub cancellable: bool,
 }
 
 /// A request that could not be carried, or whose answer was lost.

@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{
     Attribute, Error, FnArg, GenericArgument, ItemFn, Meta, Pat, PatType, PathArguments, PathSegment, Result,
-    Type, spanned::Spanned,
+    Type,
 };
 
 pub(crate) use argument::Argument;
@@ -84,7 +84,7 @@ fn read(kind: Kind, typed: &PatType) -> Result<Param> {
 }
 
 /// Whether the attribute is meant for us and must not stay on the function.
-fn is_ours(attribute: &Attribute) -> bool {
+pub(crate) fn is_ours(attribute: &Attribute) -> bool {
     ["doc", "arg", "extract", "serde", "schemars", "cfg"].iter().any(|name| attribute.path().is_ident(name))
 }
 
@@ -228,7 +228,7 @@ fn check_count(kind: Kind, params: &[Param], function: &ItemFn) -> Result<()> {
          which has everything",
         kind.noun()
     );
-    Err(Error::new(function.sig.inputs.span(), message))
+    Err(Error::new_spanned(&function.sig.inputs, message))
 }
 
 /// The name of a parameter that is a plain identifier.
@@ -236,6 +236,11 @@ fn plain_name(noun: &str, pattern: &Pat) -> Result<Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
             Ok(pattern.ident.clone())
+        }
+        Pat::Wild(wild) => {
+            let message =
+                format!("an argument of a {noun} needs a name that callers can use: write it instead of `_`");
+            Err(Error::new_spanned(wild, message))
         }
         _ => {
             let shown = pattern.to_token_stream().to_string();

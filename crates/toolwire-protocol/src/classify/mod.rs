@@ -179,9 +179,8 @@ fn request(
         LegacyView::UnknownSession => Err(Fault::UnknownSession),
         LegacyView::NoPeer if http.is_some() => Err(Fault::SessionRequired),
         LegacyView::NoPeer if method.known() == Some(Method::Ping) => Ok(Verdict::Ping),
-        LegacyView::NoPeer => Err(Fault::MissingMeta { keys: REQUIRED_META }),
         LegacyView::Off if http.is_some() => Err(Fault::LegacyNotServed { supported: served.modern_first() }),
-        LegacyView::Off => Err(Fault::MissingMeta { keys: REQUIRED_META }),
+        LegacyView::NoPeer | LegacyView::Off => Err(Fault::MissingMeta { keys: REQUIRED_META }),
     }
 }
 

@@ -9,7 +9,7 @@ const V: &str = "io.modelcontextprotocol/protocolVersion";
 const C: &str = "io.modelcontextprotocol/clientCapabilities";
 
 fn served() -> Served {
-    let mut served = Served::default();
+    let mut served = Served::new(Version::ALL);
     served.capabilities = [ServerCapability::Tools, ServerCapability::Resources].into_iter().collect();
     served.custom_methods.insert("skills/list".into());
     served

@@ -83,7 +83,9 @@ impl Adapt for CallToolResult {
 impl Adapt for Vec<Content> {
     fn adapt(&mut self, version: Version) {
         if version < V2025_11_25 {
-            self.iter_mut().for_each(|content| content.adapt(version));
+            for content in self {
+                content.adapt(version);
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ impl ResultCodec {
         }
         let meta = result.take_meta();
         let hint = result.take_cache_hint();
-        self.write_stamped(R::RESULT_TYPE, meta, hint, &result, out)
+        self.write_stamped(R::RESULT_TYPE, meta.as_ref(), hint, &result, out)
     }
 
     /// Appends any JSON object with the modern stamps; for results outside the model.
@@ -99,7 +99,7 @@ impl ResultCodec {
     fn write_stamped<R: Serialize>(
         &self,
         result_type: &str,
-        meta: Option<Meta>,
+        meta: Option<&Meta>,
         hint: Option<CacheHint>,
         body: &R,
         out: &mut Vec<u8>,
@@ -117,7 +117,7 @@ impl ResultCodec {
         }
         out.extend_from_slice(b",\"_meta\":{");
         out.extend_from_slice(&self.server_info);
-        for (key, value) in meta.iter().flat_map(Meta::iter).filter(|(key, _)| *key != SERVER_INFO) {
+        for (key, value) in meta.into_iter().flat_map(Meta::iter).filter(|(key, _)| *key != SERVER_INFO) {
             out.push(b',');
             serde_json::to_writer(&mut *out, key)?;
             out.push(b':');

@@ -157,7 +157,7 @@ enum Shape<'de> {
 struct Fields<'de> {
     jsonrpc: Option<bool>,
     id: IdField,
-    method: Option<Option<Cow<'de, str>>>,
+    method: Option<Text<'de>>,
     params: Option<&'de RawValue>,
     result: Option<&'de RawValue>,
     error: Option<&'de RawValue>,
@@ -174,8 +174,8 @@ enum IdField {
     Good(RequestId),
 }
 
-impl<'de> Fields<'de> {
-    fn into_message(self: Box<Self>, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
+impl Fields<'_> {
+    fn into_message(self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
         let known_id = match &self.id {
             IdField::Good(id) => Some(id.clone()),
             _ => None,
@@ -195,7 +195,7 @@ impl<'de> Fields<'de> {
             if self.result.is_some() || self.error.is_some() {
                 return Err(FaultKind::RequestAndResponse);
             }
-            let method = MethodName::from(method.ok_or(FaultKind::WrongMethodType)?.as_ref());
+            let method = MethodName::from(method.0.ok_or(FaultKind::WrongMethodType)?.as_ref());
             let params = match self.params.map(|raw| (raw, raw.get().as_bytes())) {
                 // Some peers write null for "none".
                 None | Some((_, b"null")) => Params::NONE,
@@ -269,7 +269,7 @@ impl<'de> Deserialize<'de> for Shape<'de> {
                             let before = std::mem::replace(&mut fields.id, map.next_value()?);
                             !matches!(before, IdField::Absent)
                         }
-                        Member::Method => fields.method.replace(map.next_value::<Text<'_>>()?.0).is_some(),
+                        Member::Method => fields.method.replace(map.next_value()?).is_some(),
                         Member::Params => fields.params.replace(map.next_value()?).is_some(),
                         Member::Result => fields.result.replace(map.next_value()?).is_some(),
                         Member::Error => fields.error.replace(map.next_value()?).is_some(),

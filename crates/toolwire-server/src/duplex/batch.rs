@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use toolwire_protocol::{
-    Message,
-    envelope::{parse_batch, write_error},
+use toolwire_protocol::envelope::{parse_batch, write_error};
+
+use super::{Admitted, Connection};
+use crate::{
+    Context,
+    dispatch::{Shielded, dispatch, encode},
 };
 
-use super::{Connection, Entered};
-use crate::dispatch::{Shielded, dispatch, encode};
-
 /// Handles one batch. Its requests run side by side; their answers leave together.
-pub(super) async fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
+pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
     let messages = match parse_batch(bytes, connection.server.limits().batch_messages) {
         Ok(messages) => messages,
         Err(fault) => return connection.refuse_envelope(&fault),
@@ -21,40 +21,40 @@ pub(super) async fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
     let mut answers = Vec::new();
     let mut running = JoinSet::new();
     for message in messages {
-        match message {
-            Ok(Message::Request(request)) => match connection.admit(request) {
-                Ok(Entered::Answered(bytes)) | Err(bytes) => answers.push(bytes),
-                Ok(Entered::Context(cx)) => match connection.flights.admit(&cx) {
-                    // A batch is bounded by itself, so its requests run even where others would wait.
-                    Ok(_) => {
-                        let connection = Arc::clone(connection);
-                        running.spawn(async move {
-                            let result = connection.outcome(&cx, Shielded(dispatch(cx.clone()))).await;
-                            let answer = result.map(|result| encode(&cx, result));
-                            cx.0.outbox.abandon();
-                            if connection.flights.land(&cx).is_some() {
-                                connection.start_waiting();
-                            }
-                            answer
-                        });
-                    }
-                    Err(refusal) => answers.push(encode(&cx, Err(refusal.rpc_error()))),
-                },
+        match message.map(|message| connection.admit(message)) {
+            Ok(Admitted::Request(cx)) => match connection.flights.admit_now(&cx) {
+                Ok(()) => {
+                    running.spawn(fly(Arc::clone(connection), cx));
+                }
+                Err(refusal) => answers.push(encode(&cx, Err(refusal.rpc_error()))),
             },
-            Ok(other) => connection.message(other).await,
+            Ok(Admitted::Answered(bytes)) => answers.push(bytes),
+            Ok(Admitted::Done) => {}
             Err(fault) => answers.push(write_error(fault.id.as_ref(), &fault.rpc_error())),
         }
     }
-    let queue = connection.queue.clone();
-    let gathered = async move {
-        while let Some(done) = running.join_next().await {
-            answers.extend(done.ok().flatten());
+    let connection = Arc::clone(connection);
+    tokio::spawn(async move {
+        let mut done = Vec::new();
+        while let Some(joined) = running.join_next().await {
+            let Ok((cx, answer)) = joined else { continue };
+            answers.extend(answer);
+            done.push(cx);
         }
         if !answers.is_empty() {
-            let _ = queue.post(join(&answers));
+            connection.post(join(&answers));
         }
-    };
-    tokio::spawn(gathered);
+        // Only now, so that a connection that drains waits for the answers to be on their way.
+        done.iter().for_each(|cx| connection.land(cx));
+    });
+}
+
+/// Runs one request of a batch. It has no answer when it was cancelled.
+async fn fly(connection: Arc<Connection>, cx: Context) -> (Context, Option<Bytes>) {
+    let result = connection.outcome(&cx, Shielded(dispatch(cx.clone()))).await;
+    let answer = result.map(|result| encode(&cx, result));
+    cx.0.outbox.abandon();
+    (cx, answer)
 }
 
 fn join(answers: &[Bytes]) -> Bytes {

@@ -72,19 +72,27 @@ impl Flights {
         Ok(true)
     }
 
-    /// Takes a request out. `Some` when others are waiting for its place.
-    pub(super) fn land(&self, cx: &Context) -> Option<()> {
+    /// Lets a request in that may not wait: one of a batch, which is bounded by itself.
+    pub(super) fn admit_now(&self, cx: &Context) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
+            return Err(Refusal::IdInUse);
+        }
+        state.run(cx);
+        Ok(())
+    }
+
+    /// Takes a request out.
+    pub(super) fn land(&self, cx: &Context) {
         let mut state = self.lock();
         if let Some(flight) = state.running.remove(cx.request_id())
             && flight.listener
         {
             state.listeners -= 1;
         }
-        let more = (!state.waiting.is_empty()).then_some(());
-        if state.running.is_empty() && more.is_none() {
+        if state.running.is_empty() && state.waiting.is_empty() {
             self.landed.notify_waiters();
         }
-        more
     }
 
     /// The next waiting request, if there is room for it.

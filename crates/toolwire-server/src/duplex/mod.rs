@@ -161,7 +161,7 @@ impl Connection {
         match Message::parse(bytes) {
             Ok(message) => self.message(message).await,
             Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => {
-                batch::handle(self, bytes).await
+                batch::handle(self, bytes);
             }
             Err(fault) => self.refuse_envelope(&fault),
         }
@@ -177,69 +177,63 @@ impl Connection {
     }
 
     async fn message(self: &Arc<Self>, message: Message) {
+        let answer = match self.admit(message) {
+            Admitted::Request(cx) => self.start(cx).await,
+            Admitted::Answered(bytes) => Some(bytes),
+            Admitted::Done => None,
+        };
+        if let Some(bytes) = answer {
+            self.post(bytes);
+        }
+    }
+
+    /// Takes a message up the ladder, and deals with everything that needs no handler.
+    fn admit(self: &Arc<Self>, message: Message) -> Admitted {
+        let peek = match &message {
+            Message::Request(request) => Peek::of(&request.params),
+            _ => Peek::default(),
+        };
+        let served = &self.server.catalog().served;
+        let verdict = classify(&message, &peek, None, served, self.legacy_view(served));
         match message {
-            Message::Request(request) => {
-                if let Admitted::Answer(bytes) = self.request(request).await {
-                    self.post(bytes);
-                }
+            Message::Request(request) => self.admit_request(request, peek, verdict),
+            Message::Notification(note) => {
+                self.notification(&note);
+                Admitted::Done
             }
-            Message::Notification(note) => self.notification(&note),
-            // Nothing has been asked of the client.
-            Message::Response(_) => tracing::debug!("a response that nobody waits for was dropped"),
+            Message::Response(_) => {
+                tracing::debug!("a response that nobody waits for was dropped");
+                Admitted::Done
+            }
         }
     }
 
-    /// Takes a request through the ladder and starts it.
-    async fn request(self: &Arc<Self>, request: Request) -> Admitted {
-        match self.admit(request) {
-            Ok(Entered::Answered(bytes)) => Admitted::Answer(bytes),
-            Ok(Entered::Context(cx)) => self.start(cx).await,
-            Err(bytes) => Admitted::Answer(bytes),
-        }
-    }
-
-    /// The ladder, and what is answered without a handler. `Err` is the refusal.
-    fn admit(self: &Arc<Self>, request: Request) -> Result<Entered, Bytes> {
-        let refuse = |request: &Request, error: &RpcError| write_error(Some(&request.id), error);
-        let peek = Peek::of(&request.params);
-        let catalog = self.server.catalog();
-        let message = Message::Request(request);
-        let verdict = classify(&message, &peek, None, &catalog.served, self.legacy_view(&catalog.served));
-        let Message::Request(request) = message else { unreachable!("it was made two lines above") };
+    fn admit_request(&self, request: Request, peek: Peek, verdict: Verdict) -> Admitted {
+        let refuse = |error: &RpcError| Admitted::Answered(write_error(Some(&request.id), error));
         let (version, client) = match verdict {
-            Verdict::Reject(fault) => return Err(refuse(&request, &fault.rpc_error())),
-            Verdict::Initialize => {
-                let id = request.id.clone();
-                return self
-                    .initialize(request)
-                    .map_err(|error| write_error(Some(&id), &error))
-                    .map(Entered::Answered);
+            Verdict::Reject(fault) => return refuse(&fault.rpc_error()),
+            Verdict::Initialize => return Admitted::Answered(self.initialize(request)),
+            Verdict::Modern(version) => match modern_client(version, peek.meta.as_ref()) {
+                Ok(client) => (version, client),
+                Err(error) => return refuse(&error),
+            },
+            Verdict::Legacy(version) => {
+                (version, self.peer.get().map_or_else(|| anonymous(version), |peer| peer.client.clone()))
             }
             Verdict::Ping => {
                 let cx =
                     self.context(request, peek, Version::LATEST_LEGACY, anonymous(Version::LATEST_LEGACY));
-                return Ok(Entered::Answered(encode(&cx, Ok(Reply::Empty))));
+                return Admitted::Answered(encode(&cx, Ok(Reply::Empty)));
             }
-            Verdict::Modern(version) => {
-                let client =
-                    modern_client(version, peek.meta.as_ref()).map_err(|error| refuse(&request, &error))?;
-                (version, client)
-            }
-            Verdict::Legacy(version) => {
-                let client = self.peer.get().map_or_else(|| anonymous(version), |peer| peer.client.clone());
-                (version, client)
-            }
-            Verdict::Either | Verdict::Ignore => {
-                return Err(refuse(&request, &RpcError::invalid_request("not a request")));
-            }
+            Verdict::Either | Verdict::Ignore => return Admitted::Done,
         };
         let cx = self.context(request, peek, version, client);
         if let (Some(peer), Some(method), false) = (self.peer.get(), cx.method().known(), version.is_modern())
             && let Some(result) = peer.answer(method, cx.params(), self.server.limits().subscriptions)
         {
-            return Ok(Entered::Answered(encode(&cx, result)));
+            return Admitted::Answered(encode(&cx, result));
         }
-        Ok(Entered::Context(cx))
+        Admitted::Request(cx)
     }
 
     fn legacy_view(&self, served: &toolwire_protocol::classify::Served) -> LegacyView {
@@ -250,13 +244,15 @@ impl Connection {
         }
     }
 
-    fn initialize(&self, request: Request) -> Result<Bytes, RpcError> {
-        let (peer, reply) = LegacyPeer::initialize(&self.server, &request.params)?;
-        let (version, client) = (peer.version, peer.client.clone());
-        let cx = self.context(request, Peek::default(), version, client);
+    fn initialize(&self, request: Request) -> Bytes {
+        let (peer, reply) = match LegacyPeer::initialize(&self.server, &request.params) {
+            Ok(agreed) => agreed,
+            Err(error) => return write_error(Some(&request.id), &error),
+        };
+        let cx = self.context(request, Peek::default(), peer.version, peer.client.clone());
         // The ladder has made sure that there is no peer yet, and only the reader sets it.
         let _ = self.peer.set(Arc::new(peer));
-        Ok(encode(&cx, Ok(reply)))
+        encode(&cx, Ok(reply))
     }
 
     fn context(&self, request: Request, peek: Peek, version: Version, client: Client) -> Context {
@@ -279,36 +275,33 @@ impl Connection {
         }))
     }
 
-    /// Runs a request if there is room, or lets it wait its turn, or refuses it.
-    async fn start(self: &Arc<Self>, cx: Context) -> Admitted {
+    /// Runs a request if there is room, or lets it wait its turn, or gives the refusal.
+    async fn start(self: &Arc<Self>, cx: Context) -> Option<Bytes> {
         if self.queue.queued_bytes() > self.server.limits().queued_bytes {
-            return Admitted::Answer(encode(&cx, Err(busy("the client does not read its answers"))));
+            return Some(encode(&cx, Err(busy("the client does not read its answers"))));
         }
         match self.flights.admit(&cx) {
             Ok(true) => self.first_poll(cx).await,
-            Ok(false) => Admitted::Started,
-            Err(refusal) => Admitted::Answer(encode(&cx, Err(refusal.rpc_error()))),
+            Ok(false) => {}
+            Err(refusal) => return Some(encode(&cx, Err(refusal.rpc_error()))),
         }
+        None
     }
 
     /// Most handlers are done at their first poll, and need no task.
-    async fn first_poll(self: &Arc<Self>, cx: Context) -> Admitted {
+    async fn first_poll(self: &Arc<Self>, cx: Context) {
         let mut work = Shielded(dispatch(cx.clone()));
         let polled = std::future::poll_fn(|task| Poll::Ready(Pin::new(&mut work).poll(task))).await;
         match polled {
             Poll::Ready(result) => {
                 let answer = encode(&cx, result);
-                if self.flights.land(&cx).is_some() {
-                    // Nothing waits while there is room, and this request took none away for long.
-                    self.start_waiting();
-                }
                 let _ = cx.0.outbox.finish(answer);
+                self.land(&cx);
             }
             Poll::Pending => {
                 tokio::spawn(Arc::clone(self).fly(cx, work));
             }
         }
-        Admitted::Started
     }
 
     /// Sees a request through to its answer.
@@ -324,9 +317,7 @@ impl Connection {
             }
             None => cx.0.outbox.abandon(),
         }
-        if self.flights.land(&cx).is_some() {
-            self.start_waiting();
-        }
+        self.land(&cx);
     }
 
     /// The result of a request; `None` when it was cancelled.
@@ -361,8 +352,9 @@ impl Connection {
         }
     }
 
-    /// Starts requests that waited for room.
-    fn start_waiting(self: &Arc<Self>) {
+    /// Takes a finished request out, and starts those that waited for its place.
+    fn land(self: &Arc<Self>, cx: &Context) {
+        self.flights.land(cx);
         while let Some(cx) = self.flights.next_waiting() {
             let work = Shielded(dispatch(cx.clone()));
             tokio::spawn(Arc::clone(self).fly(cx, work));
@@ -371,10 +363,14 @@ impl Connection {
 
     fn notification(self: &Arc<Self>, note: &Notification) {
         match note.method.known() {
-            Some(Method::Cancelled) => match note.params.decode::<CancelledNotificationParams>() {
-                Ok(CancelledNotificationParams { request_id: Some(id), .. }) => self.flights.cancel(&id),
-                _ => tracing::debug!("a cancellation without a usable requestId was dropped"),
-            },
+            Some(Method::Cancelled) => {
+                let params = note.params.decode::<CancelledNotificationParams>();
+                if let Some(id) = params.ok().and_then(|params| params.request_id) {
+                    self.flights.cancel(&id);
+                } else {
+                    tracing::debug!("a cancellation without a usable requestId was dropped");
+                }
+            }
             Some(Method::Initialized) => {
                 if let Some(peer) = self.peer.get()
                     && peer.set_initialized()
@@ -393,17 +389,14 @@ impl Connection {
     }
 }
 
-/// What became of a request that was let in.
+/// What became of a message.
 enum Admitted {
-    /// It is running or waiting, or has answered through its own lane.
-    Started,
-    /// This is its answer.
-    Answer(Bytes),
-}
-
-enum Entered {
+    /// A request for a handler.
+    Request(Context),
+    /// A request that is answered already.
     Answered(Bytes),
-    Context(Context),
+    /// Nothing is left to do.
+    Done,
 }
 
 fn ended(written: io::Result<()>) -> Result<(), ServeError> {

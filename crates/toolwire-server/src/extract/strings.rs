@@ -76,12 +76,12 @@ impl<'de> Deserializer<'de> for Field {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let texts = |texts: Vec<String>| texts.into_iter().map(|text| Field(Variable::Text(text)));
+        let texts = |texts: Vec<String>| texts.into_iter().map(|text| Self(Variable::Text(text)));
         match self.0 {
             Variable::Text(text) => visitor.visit_string(text),
             Variable::List(items) => visitor.visit_seq(SeqDeserializer::new(texts(items))),
             Variable::Pairs(pairs) => {
-                let pairs = pairs.into_iter().map(|(name, text)| (name, Field(Variable::Text(text))));
+                let pairs = pairs.into_iter().map(|(name, text)| (name, Self(Variable::Text(text))));
                 visitor.visit_map(MapDeserializer::new(pairs))
             }
         }
@@ -90,7 +90,7 @@ impl<'de> Deserializer<'de> for Field {
     /// One value is as good as a list of one.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Variable::Text(text) => Field(Variable::List(vec![text])).deserialize_any(visitor),
+            Variable::Text(text) => Self(Variable::List(vec![text])).deserialize_any(visitor),
             _ => self.deserialize_any(visitor),
         }
     }

@@ -63,6 +63,7 @@ impl Group {
     }
 
     /// Puts a `tower` layer around every route that is in the group so far.
+    #[expect(clippy::needless_pass_by_value, reason = "layers are given away everywhere else, too")]
     pub fn layer(self, layer: impl RouteLayer) -> Self {
         Self {
             tools: self.tools.into_iter().map(|route| route.layered(&layer)).collect(),

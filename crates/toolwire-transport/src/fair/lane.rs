@@ -51,7 +51,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Queues a message in the place of the waiting one with the same `key`, if there is one.
+    /// Queues a message or, when the lane is full, puts it in the place of the newest one with the same `key`.
     ///
     /// For progress: a slow reader gets the latest state, not every step towards it.
     pub fn replace(&self, key: u64, message: Bytes) -> Result<(), Refused> {

@@ -82,13 +82,14 @@ impl State {
         Ok(self.append(lane, key, message))
     }
 
-    /// Puts a message in the place of the waiting one with the same key, or else queues it.
+    /// Queues a message or, where there is no room, puts it in the place of the newest one with the same key.
     pub(super) fn replace(&mut self, lane: usize, key: u64, message: Bytes) -> Result<bool, Refused> {
-        if self.closed || self.lanes[lane].finished {
-            return Err(Refused::Closed(message));
-        }
-        let Some(entry) = self.lanes[lane].queue.iter_mut().find(|entry| entry.key == Some(key)) else {
-            return self.push(lane, Some(key), message);
+        let message = match self.push(lane, Some(key), message) {
+            Err(Refused::Full(message)) => message,
+            other => return other,
+        };
+        let Some(entry) = self.lanes[lane].queue.iter_mut().rev().find(|entry| entry.key == Some(key)) else {
+            return Err(Refused::Full(message));
         };
         self.bytes = self.bytes - entry.message.len() + message.len();
         entry.message = message;

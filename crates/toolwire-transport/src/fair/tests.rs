@@ -67,17 +67,16 @@ fn the_queue_is_bounded_in_bytes() {
 }
 
 #[test]
-fn a_waiting_message_with_the_same_key_is_replaced() {
-    let queue = FairQueue::new();
+fn a_full_lane_replaces_the_newest_message_with_the_same_key() {
+    let queue = FairQueue::with_limits(Limits { lane_messages: 3, ..Limits::default() });
     let lane = queue.lane();
     lane.replace(7, bytes("10%")).unwrap();
+    lane.replace(7, bytes("20%")).unwrap();
     lane.push(bytes("log")).unwrap();
     lane.replace(7, bytes("100 %")).unwrap();
-    lane.replace(8, bytes("other")).unwrap();
-    assert_eq!(queue.queued_bytes(), 5 + 3 + 5);
-    assert_eq!(queue.try_next().unwrap(), "100 %");
-    lane.replace(7, bytes("next")).unwrap();
-    assert_eq!(drain(&queue), ["log", "other", "next"]);
+    assert_eq!(lane.replace(8, bytes("other")), Err(Refused::Full(bytes("other"))));
+    assert_eq!(queue.queued_bytes(), 3 + 5 + 3);
+    assert_eq!(drain(&queue), ["10%", "100 %", "log"]);
 }
 
 #[test]

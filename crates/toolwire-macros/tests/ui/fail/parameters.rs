@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolwire::{Args, Client, Context, Log, Meta, Progress, State, Uri, prompt, tool};
+use toolwire::{Args, Context, Log, Progress, State, Uri, prompt, server::Client, tool, wire::Meta};
 
 #[derive(Deserialize, JsonSchema)]
 struct Pair {

@@ -8,7 +8,11 @@ use std::{
     task::{Context as Cx, Poll, Waker},
 };
 
-use toolwire::{Context, FromContext, Json, Progress, Rejection, Server, State, tool};
+use toolwire::{
+    Context, Json, Progress, Server, State,
+    server::{FromContext, Rejection},
+    tool,
+};
 
 #[derive(Clone)]
 struct App {

@@ -1,0 +1,84 @@
+//! The built-in demonstration server: a small, complete example of the SDK that every client can be tried on.
+//!
+//! It is made of plain functions and closures; nothing in it knows which revision of the protocol a client
+//! speaks. It touches neither files nor the network, and forgets its notes when it ends.
+
+mod logo;
+mod notes;
+mod people;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use toolwire::{BuildError, Server, prompt, resource, template, tool};
+
+use notes::Notes;
+
+/// What the server calls itself.
+pub(crate) const NAME: &str = "toolwire-demo";
+
+const INSTRUCTIONS: &str = "A server to try MCP clients on. `add`, `echo`, `count` and `fail` show how tools \
+     answer, report progress and fail; `add_note` changes the list of resources while you watch.";
+
+/// Makes the server, with no notes yet.
+pub(crate) fn server() -> Result<Server, BuildError> {
+    let add = tool("add", tools::add)
+        .title("Add two numbers")
+        .description("Adds two whole numbers.")
+        .read_only()
+        .idempotent();
+    let echo = tool("echo", tools::echo)
+        .title("Echo")
+        .description("Says what it is told.")
+        .read_only()
+        .idempotent();
+    let fail = tool("fail", tools::fail)
+        .title("Fail")
+        .description("Fails, always, to show what that looks like.")
+        .read_only();
+    let count = tool("count", tools::count)
+        .title("Count")
+        .description("Counts slowly, with progress and a log message at each step.")
+        .read_only();
+    let add_note = tool("add_note", notes::add_note)
+        .title("Add a note")
+        .description("Keeps a note as a new resource, for as long as the server runs.");
+
+    let greeting = resource("demo://greeting", || async { "Hello from Toolwire" })
+        .name("greeting")
+        .description("A friendly word.")
+        .mime_type("text/plain");
+    let png = logo::png();
+    let size = u64::try_from(png.len()).unwrap_or(u64::MAX);
+    let logo = resource("demo://logo", move || std::future::ready(png.clone()))
+        .name("logo")
+        .description("A small picture, to show binary contents.")
+        .mime_type("image/png")
+        .size(size);
+    let user = template("demo://users/{name}", people::hello)
+        .name("user")
+        .description("A greeting for anybody, by name.")
+        .mime_type("text/plain")
+        .complete("name", people::NAMES);
+    let greet = prompt("greet", people::greet)
+        .title("Greet somebody")
+        .description("Asks the model to greet somebody.")
+        .complete("name", people::NAMES);
+
+    Server::builder(NAME, env!("CARGO_PKG_VERSION"))
+        .title("Toolwire demonstration")
+        .description("A small server that shows every part of the Model Context Protocol.")
+        .instructions(INSTRUCTIONS)
+        .state(Notes::default())
+        .tool(add)
+        .tool(echo)
+        .tool(fail)
+        .tool(count)
+        .tool(add_note)
+        .resource(greeting)
+        .resource(logo)
+        .template(user)
+        .prompt(greet)
+        .build()
+}

@@ -1,0 +1,115 @@
+//! Requests of a legacy server: some are answered at once, some wait, and too many are turned away.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
+
+use super::{Host, respond};
+use crate::lock::lock;
+
+/// Sends the response to one request.
+pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
+
+/// The requests that are being answered and those that wait for it.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// Dropping a sender cancels the handler.
+    running: HashMap<RequestId, oneshot::Sender<()>>,
+    waiting: VecDeque<Waiting>,
+    /// How many tasks answer requests, one after the other.
+    clerks: usize,
+    closed: bool,
+}
+
+struct Waiting {
+    id: RequestId,
+    question: InputRequest,
+    answer: Answer,
+}
+
+/// A request that is being answered, and what tells that it is cancelled.
+type Begun = (Waiting, oneshot::Receiver<()>);
+
+impl Desk {
+    /// Begins with a request, lets it wait, or refuses it.
+    pub(super) fn accept(host: &Arc<Host>, id: RequestId, question: InputRequest, answer: Answer) {
+        let limits = host.limits();
+        let mut desk = lock(&host.desk);
+        let refusal = if desk.closed {
+            return;
+        } else if desk.running.contains_key(&id) || desk.waiting.iter().any(|waiting| waiting.id == id) {
+            RpcError::invalid_request("a request with this id is being answered already")
+        } else if desk.clerks < limits.concurrent_handlers {
+            desk.clerks += 1;
+            let begun = desk.begin(Waiting { id, question, answer });
+            drop(desk);
+            tokio::spawn(clerk(Arc::clone(host), begun));
+            return;
+        } else if desk.waiting.len() < limits.queued_server_requests {
+            return desk.waiting.push_back(Waiting { id, question, answer });
+        } else {
+            RpcError::internal("this client is busy")
+        };
+        drop(desk);
+        answer(write_error(Some(&id), &refusal));
+    }
+
+    /// The server no longer wants an answer.
+    pub(super) fn cancel(host: &Host, id: &RequestId) {
+        let mut desk = lock(&host.desk);
+        desk.waiting.retain(|waiting| waiting.id != *id);
+        desk.running.remove(id);
+    }
+
+    /// Nobody is there any more to be answered.
+    pub(super) fn close(host: &Host) {
+        let mut desk = lock(&host.desk);
+        desk.closed = true;
+        desk.running.clear();
+        desk.waiting.clear();
+    }
+
+    fn begin(&mut self, waiting: Waiting) -> Begun {
+        let (sender, cancelled) = oneshot::channel();
+        self.running.insert(waiting.id.clone(), sender);
+        (waiting, cancelled)
+    }
+
+    /// The next request; without one the clerk goes home.
+    fn next(&mut self, done: &RequestId) -> Option<Begun> {
+        self.running.remove(done);
+        match self.waiting.pop_front() {
+            Some(waiting) => Some(self.begin(waiting)),
+            None => {
+                self.clerks -= 1;
+                None
+            }
+        }
+    }
+}
+
+/// Answers one request, and then those that wait.
+async fn clerk(host: Arc<Host>, first: Begun) {
+    let mut begun = Some(first);
+    while let Some((Waiting { id, question, answer }, cancelled)) = begun {
+        let outcome = {
+            let _thought = host.thinking.begin();
+            tokio::select! {
+                biased;
+                outcome = host.fulfil(question) => Some(outcome),
+                _ = cancelled => None,
+            }
+        };
+        match outcome {
+            Some(Ok(result)) => answer(respond(&id, result.text())),
+            Some(Err(error)) => answer(write_error(Some(&id), &error)),
+            None => tracing::debug!(%id, "the server cancelled its request"),
+        }
+        begun = lock(&host.desk).next(&id);
+    }
+}

@@ -1,0 +1,146 @@
+//! The handlers that the user of the client brought, and the capabilities that follow from them.
+
+use std::{
+    any::Any,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::Poll,
+};
+
+use toolwire_protocol::{
+    Era, ErrorCode, Notification, RawJson, RpcError,
+    wire::{
+        CapabilityMap, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+        ElicitationCapability, InputRequest, JsonObject, ListRootsResult, LoggingMessageNotificationParams, Root,
+        RootsCapability, SamplingCapability,
+    },
+};
+use toolwire_transport::BoxFuture;
+
+use super::elicit::{Elicit, ElicitReply};
+use crate::listen::Change;
+
+type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
+type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
+
+/// What the user of the client brought.
+#[derive(Default)]
+pub(crate) struct Handlers {
+    pub(crate) elicit: Option<Handler<Elicit, ElicitReply>>,
+    pub(crate) elicit_url: bool,
+    pub(crate) sample: Option<Handler<CreateMessageRequestParams, Result<CreateMessageResult, RpcError>>>,
+    pub(crate) sample_tools: bool,
+    pub(crate) sample_context: bool,
+    pub(crate) roots: Option<Handler<(), Vec<Root>>>,
+    pub(crate) notification: Option<Listener<Notification>>,
+    pub(crate) log: Option<Listener<LoggingMessageNotificationParams>>,
+    pub(crate) change: Option<Listener<Change>>,
+    pub(crate) extensions: CapabilityMap,
+    pub(crate) experimental: CapabilityMap,
+}
+
+impl Handlers {
+    /// What the client can do: nothing that has no handler.
+    pub(super) fn capabilities(&self, era: Era) -> ClientCapabilities {
+        let mut can = ClientCapabilities::new();
+        if self.elicit.is_some() {
+            let modes = ElicitationCapability::new().form(JsonObject::new());
+            can = can.elicitation(if self.elicit_url { modes.url(JsonObject::new()) } else { modes });
+        }
+        if self.sample.is_some() {
+            let mut sampling = SamplingCapability::new();
+            sampling.tools = self.sample_tools.then(JsonObject::new);
+            sampling.context = self.sample_context.then(JsonObject::new);
+            can = can.sampling(sampling);
+        }
+        if self.roots.is_some() {
+            let roots = RootsCapability::new();
+            // The modern era has no message that says so.
+            can = can.roots(if era == Era::Legacy { roots.list_changed(true) } else { roots });
+        }
+        if !self.extensions.is_empty() {
+            can = can.extensions(self.extensions.clone());
+        }
+        if !self.experimental.is_empty() {
+            can = can.experimental(self.experimental.clone());
+        }
+        can
+    }
+
+    /// Answers a question of the server. A handler that panics becomes an error.
+    pub(super) async fn fulfil(&self, request: InputRequest) -> Result<RawJson, RpcError> {
+        let method = request.method();
+        let missing = || RpcError::method_not_found(method);
+        let answer = match request {
+            InputRequest::Elicit(params) => {
+                let handler = self.elicit.as_ref().ok_or_else(missing)?;
+                if matches!(params, ElicitRequestParams::Url(_)) && !self.elicit_url {
+                    return Err(RpcError::invalid_params("this client does not send people to URLs"));
+                }
+                let elicit = Elicit::new(params);
+                let reply = guarded(method, || handler(elicit.clone())).await?;
+                RawJson::of(&reply.complete(elicit.schema()))
+            }
+            InputRequest::CreateMessage(params) => {
+                let handler = self.sample.as_ref().ok_or_else(missing)?;
+                if params.tools.is_some() && !self.sample_tools {
+                    return Err(RpcError::invalid_params("this client does not offer tools to the model"));
+                }
+                RawJson::of(&guarded(method, || handler(*params)).await??)
+            }
+            InputRequest::ListRoots(_) => {
+                let handler = self.roots.as_ref().ok_or_else(missing)?;
+                RawJson::of(&ListRootsResult::new(guarded(method, || handler(())).await?))
+            }
+            _ => return Err(missing()),
+        };
+        answer.map_err(|error| RpcError::internal(format!("the answer cannot be written: {error}")))
+    }
+
+    pub(super) fn notification(&self, notification: &Notification) {
+        if let Some(listener) = &self.notification {
+            quietly(|| listener(notification.clone()));
+        }
+    }
+
+    pub(super) fn log(&self, message: LoggingMessageNotificationParams) {
+        if let Some(listener) = &self.log {
+            quietly(|| listener(message));
+        }
+    }
+
+    pub(super) fn change(&self, change: Change) {
+        if let Some(listener) = &self.change {
+            quietly(|| listener(change));
+        }
+    }
+}
+
+/// Runs a handler to its end, and catches it when it panics.
+async fn guarded<T>(
+    method: &'static str,
+    handler: impl FnOnce() -> BoxFuture<'static, T>,
+) -> Result<T, RpcError> {
+    let panicked = |payload: Box<dyn Any + Send>| {
+        tracing::error!(method, panic = panic_text(&*payload), "a handler panicked");
+        RpcError::new(ErrorCode::INTERNAL_ERROR, format!("the client failed to answer {method}"))
+    };
+    let mut future = catch_unwind(AssertUnwindSafe(handler)).map_err(panicked)?;
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(payload) => Poll::Ready(Err(panicked(payload))),
+    })
+    .await
+}
+
+/// Calls a listener; one that panics does not take the connection with it.
+pub(crate) fn quietly(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        tracing::error!(panic = panic_text(&*payload), "a listener panicked");
+    }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("something else than text")
+}

@@ -1,0 +1,187 @@
+//! The client as a host: what it answers, remembers and passes on when the server speaks first.
+
+mod desk;
+mod elicit;
+mod handlers;
+mod thinking;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde::Deserialize;
+use toolwire_protocol::{
+    Era, Method, Notification, Params, RawJson, Request, RequestId, RpcError, Version,
+    caching::{CacheChange, ResponseCache},
+    envelope::{write_error, write_response},
+    wire::{
+        ClientCapabilities, InputRequest, LoggingMessageNotificationParams, Meta,
+        ResourceUpdatedNotificationParams, SubscriptionsAcknowledgedNotificationParams,
+    },
+};
+
+pub use elicit::{Elicit, ElicitReply};
+pub(crate) use handlers::{Handlers, quietly};
+
+use crate::{
+    clock::Clock,
+    listen::{Change, Hub},
+    lock::lock,
+    settings::{Limits, Settings},
+};
+use desk::{Answer, Desk};
+use thinking::Thinking;
+
+/// Everything that the server's own messages reach.
+pub(crate) struct Host {
+    handlers: Handlers,
+    limits: Limits,
+    clock: Arc<dyn Clock>,
+    version: OnceLock<Version>,
+    desk: Mutex<Desk>,
+    cache: Mutex<ResponseCache>,
+    pub(crate) hub: Hub,
+    pub(crate) thinking: Thinking,
+}
+
+impl Host {
+    pub(crate) fn new(handlers: Handlers, settings: &Settings) -> Self {
+        Self {
+            handlers,
+            limits: settings.limits,
+            clock: Arc::clone(&settings.clock),
+            version: OnceLock::new(),
+            desk: Mutex::default(),
+            cache: Mutex::new(ResponseCache::new(settings.cache)),
+            hub: Hub::default(),
+            thinking: Thinking::default(),
+        }
+    }
+
+    pub(crate) const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn capabilities(&self, era: Era) -> ClientCapabilities {
+        self.handlers.capabilities(era)
+    }
+
+    /// The version was agreed on.
+    pub(crate) fn negotiated(&self, version: Version) {
+        // A second version on one connection would be a fault of ours; the first one stays.
+        let _ = self.version.set(version);
+    }
+
+    /// Does something with the response cache at the present moment.
+    pub(crate) fn with_cache<R>(&self, act: impl FnOnce(&mut ResponseCache, std::time::Instant) -> R) -> R {
+        let now = self.clock.now();
+        act(&mut lock(&self.cache), now)
+    }
+
+    /// Answers a question of the server.
+    pub(crate) async fn fulfil(&self, request: InputRequest) -> Result<RawJson, RpcError> {
+        self.handlers.fulfil(request).await
+    }
+
+    /// Takes a request of the server in.
+    pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
+        let method = request.method.known();
+        if this.version.get().is_some_and(|version| version.is_modern()) {
+            tracing::warn!(method = %request.method, "a modern server must not send requests");
+            answer(write_error(Some(&request.id), &RpcError::method_not_found(request.method.as_str())));
+        } else if method == Some(Method::Ping) {
+            answer(respond(&request.id, "{}"));
+        } else {
+            match question(&request) {
+                Ok(question) => Desk::accept(this, request.id, question, answer),
+                Err(error) => answer(write_error(Some(&request.id), &error)),
+            }
+        }
+    }
+
+    /// Takes a notification in: the cache first, so that whoever is woken does not find what is void.
+    pub(crate) fn notification(&self, notification: &Notification) {
+        if let Some(method) = notification.method.known() {
+            self.known_notification(method, &notification.params);
+        }
+        self.handlers.notification(notification);
+    }
+
+    fn known_notification(&self, method: Method, params: &Params) {
+        match method {
+            Method::ToolListChanged => self.changed(Change::Tools, CacheChange::ToolList, params),
+            Method::PromptListChanged => self.changed(Change::Prompts, CacheChange::PromptList, params),
+            Method::ResourceListChanged => self.changed(Change::Resources, CacheChange::ResourceList, params),
+            Method::ResourceUpdated => {
+                if let Ok(updated) = params.decode::<ResourceUpdatedNotificationParams>() {
+                    let change = Change::Updated(updated.uri.clone());
+                    self.changed(change, CacheChange::Resource(&updated.uri), params);
+                }
+            }
+            Method::LoggingMessage => {
+                if let Ok(message) = params.decode::<LoggingMessageNotificationParams>() {
+                    self.handlers.log(message);
+                }
+            }
+            Method::SubscriptionsAcknowledged => {
+                let acknowledged = params.decode::<SubscriptionsAcknowledgedNotificationParams>();
+                if let (Ok(acknowledged), Some(tag)) = (acknowledged, tag_of(params)) {
+                    self.hub.acknowledged(&tag, acknowledged.notifications);
+                }
+            }
+            Method::Cancelled => {
+                #[derive(Deserialize)]
+                struct Cancelled {
+                    #[serde(rename = "requestId")]
+                    id: RequestId,
+                }
+                if let Ok(Cancelled { id }) = params.decode() {
+                    Desk::cancel(self, &id);
+                    self.hub.cancelled(&id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn changed(&self, change: Change, void: CacheChange<'_>, params: &Params) {
+        lock(&self.cache).invalidate(void);
+        self.hub.publish(tag_of(params).as_ref(), &change);
+        self.handlers.change(change);
+    }
+
+    /// The connection is over.
+    pub(crate) fn closed(&self, why: &str) {
+        Desk::close(self);
+        self.hub.closed(why);
+    }
+}
+
+/// What a request of the server asks, in the form that both eras share.
+fn question(request: &Request) -> Result<InputRequest, RpcError> {
+    let decoded = match request.method.known() {
+        Some(Method::Elicit) => request.params.decode().map(InputRequest::Elicit),
+        Some(Method::CreateMessage) => request.params.decode().map(InputRequest::CreateMessage),
+        Some(Method::ListRoots) => request.params.decode().map(|params| InputRequest::ListRoots(Some(params))),
+        _ => return Err(RpcError::method_not_found(request.method.as_str())),
+    };
+    decoded.map_err(|error| RpcError::invalid_params(format!("{}: {error}", request.method)))
+}
+
+/// The subscription that a notification belongs to.
+fn tag_of(params: &Params) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Tagged {
+        #[serde(rename = "_meta")]
+        meta: Option<Meta>,
+    }
+
+    params.decode::<Tagged>().ok()?.meta?.subscription_id()
+}
+
+fn respond(id: &RequestId, result: &str) -> bytes::Bytes {
+    let write = |out: &mut Vec<u8>| {
+        out.extend_from_slice(result.as_bytes());
+        Ok(())
+    };
+    let response: serde_json::Result<_> = write_response(id, write);
+    response.unwrap_or_else(|_| write_error(Some(id), &RpcError::internal("the answer cannot be written")))
+}

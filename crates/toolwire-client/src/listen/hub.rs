@@ -1,0 +1,309 @@
+//! Where changes arrive and listeners pick them up.
+//!
+//! A change is a state, not a story: a listener that is slow is told once that the tools have changed, however
+//! often they did. So a listener holds at most one mark for each thing it listens to.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use toolwire_protocol::{RequestId, wire::SubscriptionFilter};
+
+use super::{Change, EndReason};
+use crate::{
+    lock::lock,
+    settings::{MAX_LISTENERS, MAX_WAITING_UPDATES},
+};
+
+/// All listeners of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    state: Mutex<HubState>,
+}
+
+#[derive(Debug, Default)]
+struct HubState {
+    boxes: Vec<Arc<ChangeBox>>,
+    /// How many legacy listeners watch each resource.
+    watched: HashMap<String, usize>,
+    closed: Option<Box<str>>,
+}
+
+/// What one listener has not yet been told.
+#[derive(Debug)]
+pub(crate) struct ChangeBox {
+    state: Mutex<BoxState>,
+}
+
+#[derive(Debug, Default)]
+struct BoxState {
+    /// The id of the listen request; `None` in the legacy era, where notifications have no such mark.
+    tag: Option<RequestId>,
+    filter: SubscriptionFilter,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    updated: VecDeque<String>,
+    resync: bool,
+    acknowledged: Option<SubscriptionFilter>,
+    cancelled: bool,
+    end: Option<EndReason>,
+    /// Woken by whatever happens: the listener, or whoever waits for the acknowledgement.
+    waker: Option<Waker>,
+}
+
+impl Hub {
+    /// Adds a listener, unless there are too many.
+    pub(crate) fn open(&self, filter: SubscriptionFilter) -> Option<Arc<ChangeBox>> {
+        let mut hub = lock(&self.state);
+        if hub.boxes.len() >= MAX_LISTENERS {
+            return None;
+        }
+        let end = hub.closed.as_deref().map(|why| EndReason::Closed(why.to_owned()));
+        let state = Mutex::new(BoxState { filter, end, ..BoxState::default() });
+        let changes = Arc::new(ChangeBox { state });
+        hub.boxes.push(Arc::clone(&changes));
+        Some(changes)
+    }
+
+    pub(crate) fn remove(&self, changes: &Arc<ChangeBox>) {
+        lock(&self.state).boxes.retain(|other| !Arc::ptr_eq(other, changes));
+    }
+
+    /// Passes a change on to those who listen to it.
+    pub(crate) fn publish(&self, tag: Option<&RequestId>, change: &Change) {
+        self.each(|state| {
+            let wanted = match (&state.tag, tag) {
+                (Some(own), tag) => Some(own) == tag,
+                (None, _) => state.wants(change),
+            };
+            wanted && state.put(change)
+        });
+    }
+
+    pub(crate) fn acknowledged(&self, tag: &RequestId, filter: SubscriptionFilter) {
+        self.each(|state| {
+            let own = state.tag.as_ref() == Some(tag);
+            if own {
+                state.acknowledged = Some(filter.clone());
+            }
+            own
+        });
+    }
+
+    /// The server gave up a subscription.
+    pub(crate) fn cancelled(&self, tag: &RequestId) {
+        self.each(|state| {
+            let own = state.tag.as_ref() == Some(tag);
+            state.cancelled |= own;
+            own
+        });
+    }
+
+    /// The connection is over, and with it every listener.
+    pub(crate) fn closed(&self, why: &str) {
+        lock(&self.state).closed.get_or_insert_with(|| why.into());
+        self.each(|state| {
+            state.end.get_or_insert_with(|| EndReason::Closed(why.to_owned()));
+            true
+        });
+    }
+
+    /// Notes that one more listener watches `uri`, and says whether it is the first.
+    pub(crate) fn watch(&self, uri: &str) -> bool {
+        let mut hub = lock(&self.state);
+        let count = hub.watched.entry(uri.to_owned()).or_default();
+        *count += 1;
+        *count == 1
+    }
+
+    /// Notes that one listener less watches `uri`, and says whether it was the last.
+    pub(crate) fn unwatch(&self, uri: &str) -> bool {
+        let mut hub = lock(&self.state);
+        let Some(count) = hub.watched.get_mut(uri) else { return false };
+        *count -= 1;
+        let last = *count == 0;
+        if last {
+            hub.watched.remove(uri);
+        }
+        last
+    }
+
+    /// Does something with every listener and wakes those for which it says `true`.
+    fn each(&self, mut act: impl FnMut(&mut BoxState) -> bool) {
+        let wakers: Vec<Waker> = {
+            let hub = lock(&self.state);
+            let woken = hub.boxes.iter().filter_map(|changes| {
+                let mut state = lock(&changes.state);
+                if act(&mut state) { state.waker.take() } else { None }
+            });
+            woken.collect()
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl ChangeBox {
+    /// From now on only notifications of this subscription count.
+    pub(super) fn subscribe(&self, id: &RequestId) {
+        let mut state = lock(&self.state);
+        state.tag = Some(id.clone());
+        state.acknowledged = None;
+        state.cancelled = false;
+    }
+
+    pub(super) fn resync(&self) {
+        lock(&self.state).resync = true;
+    }
+
+    pub(super) fn end(&self, reason: EndReason) {
+        lock(&self.state).end.get_or_insert(reason);
+    }
+
+    /// Whether the connection or the subscription is over.
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.state).end.is_some()
+    }
+
+    /// What the server agreed to; [`EndReason`] if it will not.
+    pub(super) fn poll_acknowledged(&self, cx: &mut Context<'_>) -> Poll<Option<SubscriptionFilter>> {
+        let mut state = lock(&self.state);
+        if let Some(filter) = state.acknowledged.take() {
+            return Poll::Ready(Some(filter));
+        }
+        if state.cancelled || state.end.is_some() {
+            return Poll::Ready(None);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether the server gave the subscription up.
+    pub(super) fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = lock(&self.state);
+        if state.cancelled || state.end.is_some() {
+            return Poll::Ready(());
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The next change; after the end there is none.
+    pub(super) fn poll_change(&self, cx: &mut Context<'_>) -> Poll<Change> {
+        let mut state = lock(&self.state);
+        match state.take() {
+            Some(change) => Poll::Ready(change),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl BoxState {
+    /// Whether an unmarked notification is for this listener.
+    fn wants(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.filter.tools_list_changed == Some(true),
+            Change::Prompts => self.filter.prompts_list_changed == Some(true),
+            Change::Resources => self.filter.resources_list_changed == Some(true),
+            Change::Updated(uri) => {
+                self.filter.resource_subscriptions.iter().flatten().any(|watched| covers(watched, uri))
+            }
+            Change::Resync | Change::Ended(_) => false,
+        }
+    }
+
+    /// Notes a change and says whether it is news.
+    fn put(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Tools => !std::mem::replace(&mut self.tools, true),
+            Change::Prompts => !std::mem::replace(&mut self.prompts, true),
+            Change::Resources => !std::mem::replace(&mut self.resources, true),
+            Change::Updated(uri) if self.updated.contains(uri) => false,
+            Change::Updated(_) if self.updated.len() >= MAX_WAITING_UPDATES => {
+                // Too much to list: the listener has to look at everything anyway.
+                self.updated.clear();
+                self.resync = true;
+                true
+            }
+            Change::Updated(uri) => {
+                self.updated.push_back(uri.clone());
+                true
+            }
+            Change::Resync | Change::Ended(_) => false,
+        }
+    }
+
+    fn take(&mut self) -> Option<Change> {
+        if std::mem::take(&mut self.resync) {
+            Some(Change::Resync)
+        } else if std::mem::take(&mut self.tools) {
+            Some(Change::Tools)
+        } else if std::mem::take(&mut self.prompts) {
+            Some(Change::Prompts)
+        } else if std::mem::take(&mut self.resources) {
+            Some(Change::Resources)
+        } else if let Some(uri) = self.updated.pop_front() {
+            Some(Change::Updated(uri))
+        } else {
+            self.end.clone().map(Change::Ended)
+        }
+    }
+}
+
+/// Whether a change of `uri` concerns whoever watches `watched`: the resource itself, or a part of it.
+fn covers(watched: &str, uri: &str) -> bool {
+    uri.strip_prefix(watched)
+        .is_some_and(|rest| rest.is_empty() || watched.ends_with('/') || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(changes: &ChangeBox) -> Vec<Change> {
+        let mut state = lock(&changes.state);
+        std::iter::from_fn(|| state.take()).collect()
+    }
+
+    #[test]
+    fn changes_are_marks_and_not_a_story() {
+        let hub = Hub::default();
+        let filter = SubscriptionFilter::new().tools_list_changed(true).resource_subscriptions(["file:///a".into()]);
+        let changes = hub.open(filter).unwrap();
+        for _ in 0..1000 {
+            hub.publish(None, &Change::Tools);
+            hub.publish(None, &Change::Prompts);
+            hub.publish(None, &Change::Updated("file:///a/b".into()));
+            hub.publish(None, &Change::Updated("file:///ab".into()));
+        }
+        assert_eq!(drain(&changes), [Change::Tools, Change::Updated("file:///a/b".into())]);
+    }
+
+    #[test]
+    fn too_many_updates_become_one_resync() {
+        let hub = Hub::default();
+        let changes = hub.open(SubscriptionFilter::new()).unwrap();
+        changes.subscribe(&1.into());
+        for number in 0..=MAX_WAITING_UPDATES {
+            hub.publish(Some(&1.into()), &Change::Updated(format!("file:///{number}")));
+        }
+        hub.publish(Some(&"1".into()), &Change::Tools);
+        assert_eq!(drain(&changes), [Change::Resync], "and the tag's JSON type counts");
+    }
+
+    #[test]
+    fn listeners_are_counted_and_watchers_too() {
+        let hub = Hub::default();
+        let open: Vec<_> = (0..MAX_LISTENERS).map(|_| hub.open(SubscriptionFilter::new()).unwrap()).collect();
+        assert!(hub.open(SubscriptionFilter::new()).is_none());
+        hub.remove(open.first().unwrap());
+        assert!(hub.open(SubscriptionFilter::new()).is_some());
+        assert!(hub.watch("a") && !hub.watch("a"));
+        assert!(!hub.unwatch("a") && hub.unwatch("a") && !hub.unwatch("a"));
+    }
+}

@@ -1,0 +1,295 @@
+//! The stream of changes, and how it is opened and kept open.
+
+use std::{
+    fmt,
+    future::{IntoFuture, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use tokio::time::sleep;
+use toolwire_protocol::{
+    Method,
+    wire::{SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequestParams, UnsubscribeRequestParams},
+};
+use toolwire_transport::BoxFuture;
+
+use super::{Change, EndReason, hub::ChangeBox};
+use crate::{
+    client::{Client, InFlight, Options},
+    error::{Delivery, Error, ErrorKind},
+    settings::{MAX_LISTENERS, MAX_RELISTENS, pause},
+};
+
+/// Says what to listen to; await it to begin. From [`Client::listen`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is listened to until it is awaited"]
+pub struct ListenBuilder {
+    client: Client,
+    filter: SubscriptionFilter,
+    relisten: bool,
+}
+
+impl ListenBuilder {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, filter: SubscriptionFilter::new(), relisten: true }
+    }
+
+    /// Listens to changes of the list of tools.
+    pub fn tools(mut self) -> Self {
+        self.filter.tools_list_changed = Some(true);
+        self
+    }
+
+    /// Listens to changes of the list of prompts.
+    pub fn prompts(mut self) -> Self {
+        self.filter.prompts_list_changed = Some(true);
+        self
+    }
+
+    /// Listens to changes of the list of resources.
+    pub fn resources(mut self) -> Self {
+        self.filter.resources_list_changed = Some(true);
+        self
+    }
+
+    /// Listens to changes of one resource; call it again for another.
+    pub fn resource(mut self, uri: impl Into<String>) -> Self {
+        self.filter.resource_subscriptions.get_or_insert_default().push(uri.into());
+        self
+    }
+
+    /// Whether a subscription that is lost is renewed, as it is by default. [`Change::Resync`] follows.
+    pub const fn relisten(mut self, relisten: bool) -> Self {
+        self.relisten = relisten;
+        self
+    }
+
+    async fn open(self) -> Result<Listener, Error> {
+        let Self { client, filter, relisten } = self;
+        let Some(changes) = client.host().hub.open(filter.clone()) else {
+            let text = format!("{MAX_LISTENERS} listeners are open already");
+            return Err(Error::new(ErrorKind::Busy, Delivery::NotSent, text));
+        };
+        // From here on, whatever fails takes itself off the hub.
+        let place = Place { client: client.clone(), changes };
+        if client.version().is_modern() {
+            let (flight, honoured) = subscribe(&client, &filter, &place.changes).await?;
+            let driver = Box::pin(keep(client, filter, Arc::clone(&place.changes), flight, relisten));
+            Ok(Listener { driver: Some(driver), watching: Vec::new(), place, honoured, done: false })
+        } else {
+            let watching = watch(&client, &filter).await?;
+            let honoured = promised(&client, filter);
+            Ok(Listener { driver: None, watching, place, honoured, done: false })
+        }
+    }
+}
+
+impl IntoFuture for ListenBuilder {
+    type Output = Result<Listener, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.open())
+    }
+}
+
+/// A stream of changes, which ends after [`Change::Ended`].
+///
+/// Changes are marks and not a story: one that was not yet picked up is not repeated. Dropping the listener
+/// ends the subscription. A modern subscription is only renewed while somebody polls the listener.
+pub struct Listener {
+    /// Keeps a modern subscription open.
+    driver: Option<BoxFuture<'static, ()>>,
+    /// The resources that a legacy server was asked to watch.
+    watching: Vec<Watch>,
+    place: Place,
+    honoured: SubscriptionFilter,
+    done: bool,
+}
+
+impl Listener {
+    /// Waits for the next change; `None` after the end.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no change.
+    pub async fn next(&mut self) -> Option<Change> {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// What the server agreed to tell: what was asked for, or less.
+    pub const fn honoured(&self) -> &SubscriptionFilter {
+        &self.honoured
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Change>> {
+        if self.done {
+            return Poll::Ready(None);
+        }
+        if let Some(driver) = &mut self.driver
+            && driver.as_mut().poll(cx).is_ready()
+        {
+            self.driver = None;
+        }
+        let changes = &self.place.changes;
+        changes.poll_change(cx).map(|change| {
+            self.done = matches!(change, Change::Ended(_));
+            Some(change)
+        })
+    }
+}
+
+impl Stream for Listener {
+    type Item = Change;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Change>> {
+        self.poll(cx)
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener")
+            .field("honoured", &self.honoured)
+            .field("watching", &self.watching.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A listener's place in the hub.
+struct Place {
+    client: Client,
+    changes: Arc<ChangeBox>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.client.host().hub.remove(&self.changes);
+    }
+}
+
+/// Asks a modern server, and waits until it has agreed.
+async fn subscribe(
+    client: &Client,
+    filter: &SubscriptionFilter,
+    changes: &ChangeBox,
+) -> Result<(InFlight, SubscriptionFilter), Error> {
+    let params = SubscriptionsListenRequestParams::new(filter.clone());
+    // The mark is set before the request leaves, so that no notification is missed.
+    let mut flight = client.start(Method::Listen, &params, |id| changes.subscribe(id))?;
+    let acknowledged = async {
+        tokio::select! {
+            biased;
+            honoured = poll_fn(|cx| changes.poll_acknowledged(cx)) => Ok(honoured),
+            ended = flight.finished() => Err(ended),
+        }
+    };
+    let patience = client.settings().request_timeout;
+    match tokio::time::timeout(patience, acknowledged).await {
+        Ok(Ok(Some(honoured))) => Ok((flight, honoured)),
+        Ok(Err(Err(error))) => Err(client.explain(Method::Listen, error).await),
+        Ok(Ok(None) | Err(Ok(_))) => {
+            flight.forget();
+            let text = "the server ended the subscription without acknowledging it";
+            Err(Error::invalid_response(&Method::Listen.into(), text))
+        }
+        Err(_) => Err(Error::timeout(&Method::Listen.into(), patience)),
+    }
+}
+
+/// Keeps a modern subscription open until the server or the connection ends.
+async fn keep(
+    client: Client,
+    filter: SubscriptionFilter,
+    changes: Arc<ChangeBox>,
+    mut flight: InFlight,
+    relisten: bool,
+) {
+    loop {
+        let ended = tokio::select! {
+            biased;
+            ended = flight.finished() => Some(ended),
+            () = poll_fn(|cx| changes.poll_cancelled(cx)) => None,
+        };
+        let why = match ended {
+            Some(Ok(_)) => return changes.end(EndReason::Graceful),
+            Some(Err(error)) => client.explain(Method::Listen, error).await.to_string(),
+            None => {
+                flight.forget();
+                "the server cancelled the subscription".to_owned()
+            }
+        };
+        if changes.has_ended() || !relisten {
+            return changes.end(EndReason::Lost(why));
+        }
+        match renew(&client, &filter, &changes).await {
+            Some(renewed) => flight = renewed,
+            None => return changes.end(EndReason::Lost(why)),
+        }
+        // What changed in between is not known, so nothing that is stored can be trusted.
+        client.host().with_cache(|cache, _| cache.clear());
+        changes.resync();
+    }
+}
+
+/// Asks for the subscription again, with growing pauses.
+async fn renew(client: &Client, filter: &SubscriptionFilter, changes: &ChangeBox) -> Option<InFlight> {
+    for attempt in 0..MAX_RELISTENS {
+        sleep(pause(attempt)).await;
+        match subscribe(client, filter, changes).await {
+            Ok((flight, _)) => return Some(flight),
+            Err(_) if changes.has_ended() => return None,
+            Err(error) => tracing::debug!(%error, attempt, "the subscription could not be renewed"),
+        }
+    }
+    None
+}
+
+/// Asks a legacy server to watch the resources.
+async fn watch(client: &Client, filter: &SubscriptionFilter) -> Result<Vec<Watch>, Error> {
+    let mut watching = Vec::new();
+    for uri in filter.resource_subscriptions.iter().flatten() {
+        client.check(Method::Subscribe)?;
+        let first = client.host().hub.watch(uri);
+        let watch = Watch { client: client.clone(), uri: uri.clone() };
+        if first {
+            let params = SubscribeRequestParams::new(uri.clone());
+            client.ask_once(Method::Subscribe, &params, Options::default()).await?;
+        }
+        watching.push(watch);
+    }
+    Ok(watching)
+}
+
+/// What a legacy server will tell of, by its capabilities.
+fn promised(client: &Client, mut filter: SubscriptionFilter) -> SubscriptionFilter {
+    let can = client.capabilities();
+    let tools = can.tools.as_ref().and_then(|tools| tools.list_changed);
+    let prompts = can.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+    let resources = can.resources.as_ref().and_then(|resources| resources.list_changed);
+    filter.tools_list_changed = filter.tools_list_changed.and(tools);
+    filter.prompts_list_changed = filter.prompts_list_changed.and(prompts);
+    filter.resources_list_changed = filter.resources_list_changed.and(resources);
+    filter
+}
+
+/// A resource that a legacy server watches for us until this is dropped.
+struct Watch {
+    client: Client,
+    uri: String,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.client.host().hub.unwatch(&self.uri) {
+            return;
+        }
+        let params = UnsubscribeRequestParams::new(std::mem::take(&mut self.uri));
+        if let Ok(mut flight) = self.client.start(Method::Unsubscribe, &params, |_| ()) {
+            // Whatever the server answers, nobody is interested.
+            flight.forget();
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! A server from the outside, over memory, line by line.
+
+mod rough;
+mod wire;

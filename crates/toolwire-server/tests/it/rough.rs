@@ -1,0 +1,171 @@
+//! What must not break a server.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::oneshot;
+use toolwire_server::{Args, Context, Json, Limits, Server, tool};
+
+use crate::wire::{Wire, modern, request};
+
+fn server() -> Server {
+    Server::builder("test", "1.0")
+        .tool(tool("hello", || async { "hello" }))
+        .tool(tool("panic", || async {
+            assert!(std::hint::black_box(false), "on purpose");
+        }))
+        .tool(tool("late-panic", || async {
+            tokio::task::yield_now().await;
+            assert!(std::hint::black_box(false), "on purpose");
+        }))
+        .tool(tool("wrong", || async { Json(7) }).output_schema(json!({"type": "string"})))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn both_eras_are_served_on_one_connection() {
+    let mut wire = Wire::legacy(&server(), "2025-06-18").await;
+    let old = wire.ask(&request(1, "tools/call", json!({"name": "hello"}))).await;
+    assert_eq!(old["result"], json!({"content": [{"type": "text", "text": "hello"}]}));
+    let new = wire.ask(&modern("1", "tools/call", json!({"name": "hello"}))).await;
+    assert_eq!(new["id"], "1");
+    assert_eq!(new["result"]["resultType"], "complete");
+    assert_eq!(new["result"]["content"], old["result"]["content"]);
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_and_nothing_else_is_disturbed() {
+    let mut wire = Wire::connect(&server());
+    for name in ["panic", "late-panic"] {
+        let answer = wire.ask(&modern(1, "tools/call", json!({"name": name}))).await;
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    }
+    let answer = wire.ask(&modern(2, "tools/call", json!({"name": "hello"}))).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "hello");
+}
+
+#[tokio::test]
+async fn a_result_that_contradicts_its_schema_is_our_error() {
+    let mut wire = Wire::connect(&server());
+    let answer = wire.ask(&modern(1, "tools/call", json!({"name": "wrong"}))).await;
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+}
+
+#[tokio::test]
+async fn garbage_is_answered_and_survived() {
+    let mut wire = Wire::connect(&server());
+    for (text, code) in [
+        ("nonsense", -32700),
+        ("{\"jsonrpc\":\"2.0\"", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, -32602),
+    ] {
+        wire.send_text(text).await;
+        let answer = wire.receive().await;
+        assert_eq!(answer["error"]["code"], code, "{text}: {answer}");
+    }
+    assert_eq!(wire.ask(&request(1, "ping", json!({}))).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn cancelling_stops_the_handler_and_says_nothing() {
+    struct Guard(Option<oneshot::Sender<()>>);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            let _ = self.0.take().unwrap().send(());
+        }
+    }
+    let (dropped, was_dropped) = oneshot::channel();
+    let dropped = std::sync::Arc::new(std::sync::Mutex::new(Some(dropped)));
+    let wait = move || {
+        let guard = Guard(dropped.lock().unwrap().take());
+        async move {
+            std::future::pending::<()>().await;
+            drop(guard);
+        }
+    };
+    let server = Server::builder("test", "1.0").tool(tool("wait", wait)).build().unwrap();
+    let mut wire = Wire::connect(&server);
+    wire.send(&modern("x", "tools/call", json!({"name": "wait"}))).await;
+    wire.send(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})).await;
+    tokio::time::timeout(Duration::from_secs(10), was_dropped).await.unwrap().unwrap();
+    // The next message is the answer to the next request, so the cancelled one got none.
+    assert_eq!(wire.ask(&modern(2, "server/discover", json!({}))).await["id"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_takes_too_long_is_stopped() {
+    let limits = Limits { handler_time: Duration::from_secs(5), ..Limits::default() };
+    let quick = Server::builder("t", "1").limits(limits).tool(tool("never", std::future::pending::<()>)).build();
+    let mut wire = Wire::connect(&quick.unwrap());
+    let answer = wire.ask(&modern(1, "tools/call", json!({"name": "never"}))).await;
+    assert_eq!(answer["error"]["message"], "the handler took longer than 5 s");
+}
+
+#[tokio::test]
+async fn requests_over_the_limit_wait_and_then_are_refused() {
+    let limits = Limits { requests_in_flight: 1, queued_requests: 1, ..Limits::default() };
+    let server = Server::builder("t", "1")
+        .limits(limits)
+        .tool(tool("never", std::future::pending::<()>))
+        .tool(tool("hello", || async { "hello" }))
+        .build()
+        .unwrap();
+    let mut wire = Wire::connect(&server);
+    wire.send(&modern(1, "tools/call", json!({"name": "never"}))).await;
+    wire.send(&modern(2, "tools/call", json!({"name": "hello"}))).await;
+    let refused = wire.ask(&modern(3, "tools/call", json!({"name": "hello"}))).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(3), &json!(-32603)));
+    let twice = wire.ask(&modern(1, "tools/call", json!({"name": "hello"}))).await;
+    assert_eq!(twice["error"]["code"], -32600, "an id in use: {twice}");
+    // The waiting one runs as soon as the running one is gone.
+    wire.send(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})).await;
+    assert_eq!(wire.receive().await["id"], 2);
+}
+
+#[tokio::test]
+async fn two_hundred_large_messages_each_way_do_not_deadlock() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Echo {
+        text: String,
+    }
+    let echo = tool("echo", |Args(echo): Args<Echo>| async move { echo.text });
+    let server = Server::builder("t", "1").tool(echo).build().unwrap();
+    let mut wire = Wire::connect(&server);
+    let text = "x".repeat(64 * 1024);
+    // Nothing is read until everything is written.
+    for id in 0..200 {
+        wire.send(&modern(id, "tools/call", json!({"name": "echo", "arguments": {"text": text}}))).await;
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let answer = wire.receive().await;
+        assert_eq!(answer["result"]["content"][0]["text"].as_str().unwrap().len(), text.len());
+        seen.insert(answer["id"].as_i64().unwrap());
+    }
+    assert_eq!(seen.len(), 200);
+}
+
+#[tokio::test]
+async fn what_is_running_when_the_client_leaves_may_finish() {
+    let (done, finished) = oneshot::channel();
+    let done = std::sync::Arc::new(std::sync::Mutex::new(Some(done)));
+    let slow = move |cx: Context| {
+        let done = done.lock().unwrap().take();
+        async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            drop(cx);
+            let _ = done.unwrap().send(());
+        }
+    };
+    let server = Server::builder("t", "1").tool(tool("slow", slow)).build().unwrap();
+    let mut wire = Wire::connect(&server);
+    wire.send(&modern(1, "tools/call", json!({"name": "slow"}))).await;
+    drop(wire);
+    tokio::time::timeout(Duration::from_secs(10), finished).await.unwrap().unwrap();
+}

@@ -1,0 +1,69 @@
+//! A client that writes and reads raw messages.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use toolwire_server::Server;
+use toolwire_transport::{
+    Duplex, Sink, Source,
+    memory::{self, Memory},
+};
+
+pub(crate) struct Wire {
+    source: <Memory as Duplex>::Source,
+    sink: <Memory as Duplex>::Sink,
+}
+
+impl Wire {
+    pub(crate) fn connect(server: &Server) -> Self {
+        let (ours, theirs) = memory::pair();
+        let server = server.clone();
+        tokio::spawn(async move { server.serve(theirs).await });
+        let (source, sink) = ours.split();
+        Self { source, sink }
+    }
+
+    /// Connects and shakes hands.
+    pub(crate) async fn legacy(server: &Server, version: &str) -> Self {
+        let mut wire = Self::connect(server);
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        wire.send(&json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})).await;
+        assert_eq!(wire.receive().await["result"]["protocolVersion"], version);
+        wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        wire
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_text(&message.to_string()).await;
+    }
+
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.sink.send(Bytes::copy_from_slice(text.as_bytes())).await.unwrap();
+        self.sink.flush().await.unwrap();
+    }
+
+    pub(crate) async fn receive(&mut self) -> Value {
+        let received = tokio::time::timeout(Duration::from_secs(10), self.source.receive()).await;
+        let bytes = received.expect("nothing came for ten seconds").unwrap().expect("the server hung up");
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    pub(crate) async fn ask(&mut self, message: &Value) -> Value {
+        self.send(message).await;
+        self.receive().await
+    }
+}
+
+/// A modern request.
+pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Value {
+    let mut params = params;
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
+}
+
+/// A legacy request.
+pub(crate) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
+}
