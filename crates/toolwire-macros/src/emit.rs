@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
     let Annotated { function, options, .. } = annotated;
     let value = value_item(function);
-    let cfg = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    let cfg = cfg_attributes(function);
     let krate = &options.krate;
     let private = quote!(#krate::__private);
     let inner = inner_function(function);
@@ -29,7 +29,8 @@ pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
         #value
 
         #(#cfg)*
-        #[allow(deprecated, clippy::needless_pass_by_value)]
+        // Extractors are owned and handlers are async, whether the body makes use of that or not.
+        #[allow(deprecated, clippy::needless_pass_by_value, clippy::unused_async)]
         const _: () = {
             #inner
             #arguments
@@ -56,10 +57,12 @@ pub(crate) fn refusal(kind: Kind, krate: &Path, function: &ItemFn, error: &Error
     let routes = routes.iter().map(|route| Ident::new(route, Span::call_site()));
     // With the function in it, what the function uses counts as used.
     let inner = inner_function(function);
+    let cfg = cfg_attributes(function);
     quote! {
         #error
 
         #value
+        #(#cfg)*
         #[allow(warnings)]
         const _: () = {
             #inner
@@ -97,6 +100,11 @@ fn value_item(function: &ItemFn) -> TokenStream {
         #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
         #vis struct #name;
     }
+}
+
+/// What decides whether the function is there at all holds for everything it becomes.
+fn cfg_attributes(function: &ItemFn) -> impl Iterator<Item = &Attribute> {
+    function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"))
 }
 
 fn is_for_value(attribute: &Attribute) -> bool {

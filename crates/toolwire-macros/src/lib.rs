@@ -6,9 +6,12 @@
 //! refers to.
 //!
 //! An annotated function `add` becomes a value `add` that is passed to the server builder, and that can
-//! still be called like the function, for instance in a test. As it is a value and not a function any more,
+//! still be called like the function, for instance in a test. What the options do not offer can be added to
+//! the route: `ToolRoute::from(add).icon(…)`. As `add` is a value and not a function any more,
 //! - a local variable or parameter in the same scope cannot have the same name, and
 //! - the types in its signature must be at least as visible as the function itself.
+//!
+//! Only free functions can be annotated, not those in an `impl`.
 
 mod docs;
 mod emit;

@@ -57,10 +57,10 @@ fn variables(uri: &str) -> std::result::Result<Vec<String>, String> {
 }
 
 fn no_closing_brace(literal: &str) -> std::result::Result<(), String> {
-    match literal.contains('}') {
-        true => Err(format!("`{literal}` has a `}}` without a `{{` before it")),
-        false => Ok(()),
+    if literal.contains('}') {
+        return Err(format!("`{literal}` has a `}}` without a `{{` before it"));
     }
+    Ok(())
 }
 
 /// The name without the modifier: `*`, or `:` and a length.

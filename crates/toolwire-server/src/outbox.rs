@@ -1,6 +1,9 @@
-//! What a request sends before its answer, in order, and then the answer itself.
+//! What a request sends before its answer, in order.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context as Task, Poll, Waker},
+};
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,24 +13,37 @@ use toolwire_transport::{
     fair::{Closed, Refused},
 };
 
-/// The outgoing lane of one request. It is opened by the first notification, so that a request without
-/// any costs nothing, and closed by the answer, so that nothing follows it.
+/// The way back of one request. It is opened by the first message, so that a request without any costs
+/// nothing, and closed by the answer, so that nothing follows it.
 #[derive(Debug)]
-pub(crate) struct Outbox {
-    queue: FairQueue,
-    lane: Mutex<LaneState>,
-}
+pub(crate) struct Outbox(Mutex<State>);
 
 #[derive(Debug)]
-enum LaneState {
-    Unopened,
-    Open { lane: Lane, dropped: usize },
+enum State {
+    /// Nothing sent yet. Messages will go to a lane of the connection's queue, or, without one, to a queue of
+    /// the request's own, whose reader waits to be told of the first.
+    Unopened {
+        shared: Option<FairQueue>,
+        reader: Option<Waker>,
+    },
+    /// `own` is there to be read from if the queue is the request's own.
+    Open {
+        lane: Lane,
+        own: Option<FairQueue>,
+        dropped: usize,
+    },
     Closed,
 }
 
 impl Outbox {
-    pub(crate) fn new(queue: FairQueue) -> Self {
-        Self { queue, lane: Mutex::new(LaneState::Unopened) }
+    /// Messages go out by `queue`, together with those of other requests.
+    pub(crate) fn shared(queue: FairQueue) -> Self {
+        Self(Mutex::new(State::Unopened { shared: Some(queue), reader: None }))
+    }
+
+    /// Messages are taken from here, with [`poll_next`](Self::poll_next).
+    pub(crate) fn own() -> Self {
+        Self(Mutex::new(State::Unopened { shared: None, reader: None }))
     }
 
     /// Sends a notification of which only the newest matters. Says whether it was taken.
@@ -42,20 +58,19 @@ impl Outbox {
 
     /// Sends a notification that must not get lost, waiting for the reader. Says whether it was taken.
     pub(crate) async fn send<P: Serialize + Sync>(&self, method: Method, params: &P) -> bool {
-        let Ok(message) = write_notification(&method.into(), params) else { return false };
-        let Some(lane) = self.open() else { return false };
-        lane.send(message).await.is_ok()
+        match write_notification(&method.into(), params) {
+            Ok(message) => self.send_message(message).await,
+            Err(_) => false,
+        }
     }
 
-    fn open(&self) -> Option<Lane> {
-        let mut state = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, LaneState::Unopened) {
-            *state = LaneState::Open { lane: self.queue.lane(), dropped: 0 };
-        }
-        match &*state {
-            LaneState::Open { lane, .. } => Some(lane.clone()),
-            _ => None,
-        }
+    /// Sends any message, waiting for the reader. Says whether it was taken.
+    pub(crate) async fn send_message(&self, message: Bytes) -> bool {
+        let lane = match &*self.open() {
+            State::Open { lane, .. } => lane.clone(),
+            _ => return false,
+        };
+        lane.send(message).await.is_ok()
     }
 
     fn push<P: Serialize>(
@@ -65,11 +80,8 @@ impl Outbox {
         push: impl FnOnce(&Lane, Bytes) -> Result<(), Refused>,
     ) -> bool {
         let Ok(message) = write_notification(&method.into(), params) else { return false };
-        let mut state = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, LaneState::Unopened) {
-            *state = LaneState::Open { lane: self.queue.lane(), dropped: 0 };
-        }
-        let LaneState::Open { lane, dropped } = &mut *state else { return false };
+        let mut state = self.open();
+        let State::Open { lane, dropped, .. } = &mut *state else { return false };
         match push(lane, message) {
             Ok(()) => true,
             Err(Refused::Full(_)) => {
@@ -81,12 +93,48 @@ impl Outbox {
         }
     }
 
-    /// Sends the answer. Nothing can be sent after it.
+    /// Opens the lane if it is not open yet. A closed one stays closed.
+    fn open(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        if let State::Unopened { shared, reader } = &mut *state {
+            let own = shared.is_none().then(FairQueue::new);
+            let reader = reader.take();
+            let lane = own.as_ref().or(shared.as_ref()).map(FairQueue::lane);
+            *state = lane.map_or(State::Closed, |lane| State::Open { lane, own, dropped: 0 });
+            if let Some(reader) = reader {
+                reader.wake();
+            }
+        }
+        state
+    }
+
+    /// Waits for the next message of the request's own queue; `None` once the outbox is closed.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no message.
+    pub(crate) async fn next(&self) -> Option<Bytes> {
+        let opened = std::future::poll_fn(|task: &mut Task<'_>| match &mut *self.lock() {
+            State::Open { own, .. } => Poll::Ready(own.clone()),
+            State::Closed => Poll::Ready(None),
+            State::Unopened { reader, .. } => {
+                *reader = Some(task.waker().clone());
+                Poll::Pending
+            }
+        });
+        opened.await?.next().await
+    }
+
+    /// Whether messages wait to be taken out of the request's own queue.
+    pub(crate) fn has_messages(&self) -> bool {
+        matches!(&*self.lock(), State::Open { own: Some(queue), .. } if queue.queued_bytes() > 0)
+    }
+
+    /// Sends the answer by the same way. Nothing can be sent after it.
     pub(crate) fn finish(&self, answer: Bytes) -> Result<(), Closed> {
         match self.close() {
-            LaneState::Open { lane, .. } => lane.finish(answer),
-            LaneState::Unopened => self.queue.post(answer),
-            LaneState::Closed => Ok(()),
+            State::Open { lane, .. } => lane.finish(answer),
+            State::Unopened { shared: Some(queue), .. } => queue.post(answer),
+            State::Unopened { .. } | State::Closed => Ok(()),
         }
     }
 
@@ -95,8 +143,19 @@ impl Outbox {
         self.close();
     }
 
-    fn close(&self) -> LaneState {
-        let mut state = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *state, LaneState::Closed)
+    /// Closes the request's own queue and gives what is left in it, to be written before the answer.
+    pub(crate) fn drain(&self) -> Vec<Bytes> {
+        match self.close() {
+            State::Open { own: Some(queue), .. } => std::iter::from_fn(|| queue.try_next()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn close(&self) -> State {
+        std::mem::replace(&mut *self.lock(), State::Closed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,7 +32,7 @@ use thinking::Thinking;
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
     limits: Limits,
     clock: Arc<dyn Clock>,
     version: OnceLock<Version>,
@@ -43,7 +43,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(handlers: Handlers, settings: &Settings) -> Self {
+    pub(crate) fn new(handlers: Arc<Handlers>, settings: &Settings) -> Self {
         Self {
             handlers,
             limits: settings.limits,

@@ -87,10 +87,8 @@ impl Argument {
         };
         let (name, ty) = (self.default_function(), &self.ty);
         // A text is so often meant for a `String` that nobody should have to say so.
-        let value = match value {
-            Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => quote!(::core::convert::From::from(#value)),
-            _ => quote!(#value),
-        };
+        let is_text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
+        let value = if is_text { quote!(::core::convert::From::from(#value)) } else { quote!(#value) };
         Some(quote!(fn #name() -> #ty { #value }))
     }
 

@@ -130,8 +130,8 @@ fn extractor_name(ty: &Type) -> Option<Ident> {
         return Some(last.ident.clone());
     }
     match &last.arguments {
-        PathArguments::AngleBracketed(list) if last.ident == "Option" || last.ident == "Result" => {
-            match list.args.first() {
+        PathArguments::AngleBracketed(generics) if last.ident == "Option" || last.ident == "Result" => {
+            match generics.args.first() {
                 Some(GenericArgument::Type(inner)) => extractor_name(inner),
                 _ => None,
             }

@@ -89,5 +89,5 @@ pub(crate) fn server() -> Server {
         .resource(config)
         .template(template("users://{id}/{field}", user).name("user").description("One field of a user."))
         .build()
-        .unwrap()
+        .expect("a good server")
 }

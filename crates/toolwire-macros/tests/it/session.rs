@@ -35,17 +35,17 @@ impl Session {
         self.last_id += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params });
         self.send(&request).await;
-        let response = self.source.receive().await.unwrap().expect("the server stays");
-        String::from_utf8(response.to_vec()).unwrap()
+        let response = self.source.receive().await.expect("no fault").expect("the server stays");
+        String::from_utf8(response.to_vec()).expect("JSON is UTF-8")
     }
 
     /// The result of a request that succeeds.
     pub(crate) async fn result(&mut self, method: &str, params: &Value) -> Value {
-        let response: Value = serde_json::from_str(&self.ask(method, params).await).unwrap();
+        let response: Value = serde_json::from_str(&self.ask(method, params).await).expect("a response");
         response.get("result").cloned().unwrap_or_else(|| panic!("{response}"))
     }
 
     async fn send(&mut self, message: &Value) {
-        self.sink.send(message.to_string().into()).await.unwrap();
+        self.sink.send(message.to_string().into()).await.expect("the server listens");
     }
 }

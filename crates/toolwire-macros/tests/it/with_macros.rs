@@ -73,5 +73,5 @@ pub(crate) fn server() -> Server {
         .resource(config)
         .template(user)
         .build()
-        .unwrap()
+        .expect("a good server")
 }

@@ -9,7 +9,7 @@ use toolwire_protocol::envelope::{parse_batch, write_error};
 use super::{Admitted, Connection};
 use crate::{
     Context,
-    dispatch::{Shielded, dispatch, encode},
+    engine::{Answered, Call},
 };
 
 /// Handles one batch. Its requests run side by side; their answers leave together.
@@ -22,11 +22,11 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
     let mut running = JoinSet::new();
     for message in messages {
         match message.map(|message| connection.admit(message)) {
-            Ok(Admitted::Request(cx)) => match connection.flights.admit_now(&cx) {
+            Ok(Admitted::Call(call)) => match connection.flights.admit_now(call.context()) {
                 Ok(()) => {
-                    running.spawn(fly(Arc::clone(connection), cx));
+                    running.spawn(fly(Arc::clone(connection), call));
                 }
-                Err(refusal) => answers.push(encode(&cx, Err(refusal.rpc_error()))),
+                Err(refusal) => answers.push(Answered::of(call.context(), Err(refusal.rpc_error())).body),
             },
             Ok(Admitted::Answered(bytes)) => answers.push(bytes),
             Ok(Admitted::Done) => {}
@@ -50,9 +50,9 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
 }
 
 /// Runs one request of a batch. It has no answer when it was cancelled.
-async fn fly(connection: Arc<Connection>, cx: Context) -> (Context, Option<Bytes>) {
-    let result = connection.outcome(&cx, Shielded(dispatch(cx.clone()))).await;
-    let answer = result.map(|result| encode(&cx, result));
+async fn fly(connection: Arc<Connection>, call: Call) -> (Context, Option<Bytes>) {
+    let cx = call.context().clone();
+    let answer = connection.outcome(call).await;
     cx.0.outbox.abandon();
     (cx, answer)
 }

@@ -5,7 +5,6 @@
 //! stay in order and no request holds up another.
 
 mod batch;
-mod flights;
 
 use std::{
     error::Error,
@@ -21,23 +20,17 @@ use bytes::Bytes;
 use tokio::{task::JoinHandle, time::timeout};
 use toolwire_protocol::{
     Message, Method, Notification, Request, RpcError, Version,
-    classify::{LegacyView, Verdict, classify},
-    envelope::{EnvelopeFault, FaultKind, write_error},
-    peek::{MetaPeek, Peek},
-    wire::{CancelledNotificationParams, LoggingLevel},
+    classify::Verdict,
+    envelope::{EnvelopeFault, FaultKind, write_error, write_notification, write_response},
+    peek::Peek,
+    wire::{CancelledNotificationParams, EmptyResult},
 };
 use toolwire_transport::{Duplex, FairQueue, Source, fair, write_loop};
 
 use crate::{
-    Client, Context, Extensions, Reply, Server,
-    cancel::Cancel,
-    context::Exchange,
-    dispatch::{Shielded, dispatch, encode},
-    extract::ProgressGuard,
-    legacy::LegacyPeer,
-    outbox::Outbox,
+    Context, Server,
+    engine::{Answered, Call, Flights, Refusal, Seat, Session},
 };
-use flights::{Flights, Refusal};
 
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
@@ -55,7 +48,7 @@ impl Server {
         let connection = Arc::new(Connection {
             server: self.clone(),
             queue: FairQueue::with_limits(queue_limits),
-            peer: OnceLock::new(),
+            session: OnceLock::new(),
             flights: Flights::new(limits),
             helpers: Mutex::default(),
         });
@@ -97,7 +90,7 @@ impl<T> Drop for AbortOnDrop<T> {
 struct Connection {
     server: Server,
     queue: FairQueue,
-    peer: OnceLock<Arc<LegacyPeer>>,
+    session: OnceLock<Session>,
     flights: Flights,
     /// Tasks that live as long as the connection.
     helpers: Mutex<Vec<AbortOnDrop<()>>>,
@@ -168,7 +161,7 @@ impl Connection {
     }
 
     fn takes_batches(&self) -> bool {
-        self.peer.get().is_some_and(|peer| peer.version == Version::V2025_03_26)
+        self.session.get().is_some_and(|session| session.version() == Version::V2025_03_26)
     }
 
     fn refuse_envelope(&self, fault: &EnvelopeFault) {
@@ -178,7 +171,7 @@ impl Connection {
 
     async fn message(self: &Arc<Self>, message: Message) {
         let answer = match self.admit(message) {
-            Admitted::Request(cx) => self.start(cx).await,
+            Admitted::Call(call) => self.start(call).await,
             Admitted::Answered(bytes) => Some(bytes),
             Admitted::Done => None,
         };
@@ -193,8 +186,7 @@ impl Connection {
             Message::Request(request) => Peek::of(&request.params),
             _ => Peek::default(),
         };
-        let served = &self.server.catalog().served;
-        let verdict = classify(&message, &peek, None, served, self.legacy_view(served));
+        let verdict = self.server.classify(&message, &peek, None, self.session.get());
         match message {
             Message::Request(request) => self.admit_request(request, peek, verdict),
             Message::Notification(note) => {
@@ -209,109 +201,73 @@ impl Connection {
     }
 
     fn admit_request(&self, request: Request, peek: Peek, verdict: Verdict) -> Admitted {
-        let refuse = |error: &RpcError| Admitted::Answered(write_error(Some(&request.id), error));
-        let (version, client) = match verdict {
-            Verdict::Reject(fault) => return refuse(&fault.rpc_error()),
-            Verdict::Initialize => return Admitted::Answered(self.initialize(request)),
-            Verdict::Modern(version) => match modern_client(version, peek.meta.as_ref()) {
-                Ok(client) => (version, client),
-                Err(error) => return refuse(&error),
-            },
-            Verdict::Legacy(version) => {
-                (version, self.peer.get().map_or_else(|| anonymous(version), |peer| peer.client.clone()))
+        let seat = match (verdict, self.session.get()) {
+            (Verdict::Reject(fault), _) => {
+                return Admitted::Answered(write_error(Some(&request.id), &fault.rpc_error()));
             }
-            Verdict::Ping => {
-                let cx =
-                    self.context(request, peek, Version::LATEST_LEGACY, anonymous(Version::LATEST_LEGACY));
-                return Admitted::Answered(encode(&cx, Ok(Reply::Empty)));
+            (Verdict::Initialize, _) => return Admitted::Answered(self.initialize(&request)),
+            (Verdict::Modern(version), _) => Seat::Modern(version),
+            (Verdict::Legacy(_), Some(session)) => Seat::Legacy(session.clone()),
+            (Verdict::Legacy(version), None) => Seat::Sessionless(version),
+            (Verdict::Ping, _) => {
+                let empty =
+                    write_response(&request.id, |out| serde_json::to_writer(out, &EmptyResult::new()));
+                return empty.map_or(Admitted::Done, Admitted::Answered);
             }
-            Verdict::Either | Verdict::Ignore => return Admitted::Done,
+            (Verdict::Either | Verdict::Ignore, _) => return Admitted::Done,
         };
-        let cx = self.context(request, peek, version, client);
-        if let (Some(peer), Some(method), false) = (self.peer.get(), cx.method().known(), version.is_modern())
-            && let Some(result) = peer.answer(method, cx.params(), self.server.limits().subscriptions)
-        {
-            return Admitted::Answered(encode(&cx, result));
-        }
-        Admitted::Request(cx)
-    }
-
-    fn legacy_view(&self, served: &toolwire_protocol::classify::Served) -> LegacyView {
-        match self.peer.get() {
-            Some(peer) => LegacyView::Peer { version: peer.version, initialized: peer.is_initialized() },
-            None if served.latest_legacy().is_none() => LegacyView::Off,
-            None => LegacyView::NoPeer,
+        match Call::over(self.queue.clone(), &self.server, request, peek, seat) {
+            Ok(call) => Admitted::Call(call),
+            Err(answered) => Admitted::Answered(answered.body),
         }
     }
 
-    fn initialize(&self, request: Request) -> Bytes {
-        let (peer, reply) = match LegacyPeer::initialize(&self.server, &request.params) {
-            Ok(agreed) => agreed,
-            Err(error) => return write_error(Some(&request.id), &error),
-        };
-        let cx = self.context(request, Peek::default(), peer.version, peer.client.clone());
-        // The ladder has made sure that there is no peer yet, and only the reader sets it.
-        let _ = self.peer.set(Arc::new(peer));
-        encode(&cx, Ok(reply))
-    }
-
-    fn context(&self, request: Request, peek: Peek, version: Version, client: Client) -> Context {
-        let Request { id, method, params, .. } = request;
-        Context(Arc::new(Exchange {
-            id,
-            method,
-            version,
-            params,
-            peek,
-            client,
-            outbox: Outbox::new(self.queue.clone()),
-            cancel: Cancel::default(),
-            extensions: Extensions::default(),
-            captures: OnceLock::new(),
-            mime_type: OnceLock::new(),
-            tool: OnceLock::new(),
-            progress: ProgressGuard::default(),
-            server: self.server.clone(),
-        }))
+    fn initialize(&self, request: &Request) -> Bytes {
+        match Session::initialize(&self.server, request) {
+            Ok((session, answered)) => {
+                // The ladder has made sure that there is none yet, and only the reader sets it.
+                let _ = self.session.set(session);
+                answered.body
+            }
+            Err(answered) => answered.body,
+        }
     }
 
     /// Runs a request if there is room, or lets it wait its turn, or gives the refusal.
-    async fn start(self: &Arc<Self>, cx: Context) -> Option<Bytes> {
-        if self.queue.queued_bytes() > self.server.limits().queued_bytes {
-            return Some(encode(&cx, Err(busy("the client does not read its answers"))));
-        }
-        match self.flights.admit(&cx) {
-            Ok(true) => self.first_poll(cx).await,
-            Ok(false) => {}
-            Err(refusal) => return Some(encode(&cx, Err(refusal.rpc_error()))),
+    async fn start(self: &Arc<Self>, call: Call) -> Option<Bytes> {
+        let admitted = if self.queue.queued_bytes() > self.server.limits().queued_bytes {
+            Err((call, Refusal::SlowReader))
+        } else {
+            self.flights.admit(call)
+        };
+        match admitted {
+            Ok(Some(call)) => self.first_poll(call).await,
+            Ok(None) => {}
+            Err((call, refusal)) => return Some(Answered::of(call.context(), Err(refusal.rpc_error())).body),
         }
         None
     }
 
     /// Most handlers are done at their first poll, and need no task.
-    async fn first_poll(self: &Arc<Self>, cx: Context) {
-        let mut work = Shielded(dispatch(cx.clone()));
-        let polled = std::future::poll_fn(|task| Poll::Ready(Pin::new(&mut work).poll(task))).await;
-        match polled {
-            Poll::Ready(result) => {
-                let answer = encode(&cx, result);
-                let _ = cx.0.outbox.finish(answer);
-                self.land(&cx);
+    async fn first_poll(self: &Arc<Self>, mut call: Call) {
+        match std::future::poll_fn(|task| Poll::Ready(Pin::new(&mut call).poll(task))).await {
+            Poll::Ready(answered) => {
+                let _ = call.cx.0.outbox.finish(answered.body);
+                self.land(&call.cx);
             }
             Poll::Pending => {
-                tokio::spawn(Arc::clone(self).fly(cx, work));
+                tokio::spawn(Arc::clone(self).fly(call));
             }
         }
     }
 
     /// Sees a request through to its answer.
-    async fn fly(self: Arc<Self>, cx: Context, work: Shielded) {
-        match self.outcome(&cx, work).await {
-            Some(result) => {
-                let answer = encode(&cx, result);
-                let listener = cx.method().known() == Some(Method::Listen);
+    async fn fly(self: Arc<Self>, call: Call) {
+        let cx = call.cx.clone();
+        match self.outcome(call).await {
+            Some(answer) => {
                 let _ = cx.0.outbox.finish(answer);
-                if listener {
+                if is_listener(&cx) {
                     self.announce_end(&cx);
                 }
             }
@@ -320,23 +276,18 @@ impl Connection {
         self.land(&cx);
     }
 
-    /// The result of a request; `None` when it was cancelled.
-    async fn outcome(&self, cx: &Context, mut work: Shielded) -> Option<Result<Reply, RpcError>> {
-        if cx.method().known() == Some(Method::Listen) {
-            return tokio::select! {
-                biased;
-                () = cx.0.cancel.cancelled() => None,
-                result = &mut work => Some(result),
-            };
-        }
+    /// The answer to a request; `None` when it was cancelled.
+    async fn outcome(&self, mut call: Call) -> Option<Bytes> {
+        let cx = call.cx.clone();
         let limit = self.server.limits().handler_time;
         tokio::select! {
             biased;
             () = cx.0.cancel.cancelled() => None,
-            result = &mut work => Some(result),
-            () = tokio::time::sleep(limit) => {
+            answered = &mut call => Some(answered.body),
+            () = tokio::time::sleep(limit), if !is_listener(&cx) => {
                 tracing::warn!(request = ?cx, "a handler took too long and was stopped");
-                Some(Err(RpcError::internal(format!("the handler took longer than {} s", limit.as_secs_f64()))))
+                let error = RpcError::internal(format!("the handler took longer than {} s", limit.as_secs_f64()));
+                Some(Answered::of(&cx, Err(error)).body)
             }
         }
     }
@@ -345,9 +296,7 @@ impl Connection {
     /// specification asks for either in different places.
     fn announce_end(&self, cx: &Context) {
         let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
-        if let Ok(message) =
-            toolwire_protocol::envelope::write_notification(&Method::Cancelled.into(), &params)
-        {
+        if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
             self.post(message);
         }
     }
@@ -355,9 +304,8 @@ impl Connection {
     /// Takes a finished request out, and starts those that waited for its place.
     fn land(self: &Arc<Self>, cx: &Context) {
         self.flights.land(cx);
-        while let Some(cx) = self.flights.next_waiting() {
-            let work = Shielded(dispatch(cx.clone()));
-            tokio::spawn(Arc::clone(self).fly(cx, work));
+        while let Some(call) = self.flights.next_waiting() {
+            tokio::spawn(Arc::clone(self).fly(call));
         }
     }
 
@@ -372,10 +320,10 @@ impl Connection {
                 }
             }
             Some(Method::Initialized) => {
-                if let Some(peer) = self.peer.get()
-                    && peer.set_initialized()
+                if let Some(session) = self.session.get()
+                    && session.set_initialized()
                 {
-                    let changes = AbortOnDrop(tokio::spawn(peer.forward_changes(&self.queue)));
+                    let changes = AbortOnDrop(tokio::spawn(session.forward_changes(&self.queue)));
                     self.helpers.lock().unwrap_or_else(PoisonError::into_inner).push(changes);
                 }
             }
@@ -392,7 +340,7 @@ impl Connection {
 /// What became of a message.
 enum Admitted {
     /// A request for a handler.
-    Request(Context),
+    Call(Call),
     /// A request that is answered already.
     Answered(Bytes),
     /// Nothing is left to do.
@@ -406,36 +354,6 @@ fn ended(written: io::Result<()>) -> Result<(), ServeError> {
     }
 }
 
-fn busy(why: &str) -> RpcError {
-    RpcError::internal(format!("the server is busy: {why}; try again later"))
-}
-
-fn anonymous(version: Version) -> Client {
-    Client::from_request(version, None, None, None)
-}
-
-fn modern_client(version: Version, meta: Option<&MetaPeek>) -> Result<Client, RpcError> {
-    let Some(meta) = meta else { return Ok(anonymous(version)) };
-    let level = meta.log_level.as_deref().map(|text| {
-        serde_json::from_value::<LoggingLevel>(text.into())
-            .map_err(|_| RpcError::invalid_params(format!("unknown log level {text:?}")))
-    });
-    Ok(Client::from_request(
-        version,
-        meta.client_capabilities.clone(),
-        meta.client_info.clone(),
-        level.transpose()?,
-    ))
-}
-
-impl Refusal {
-    fn rpc_error(&self) -> RpcError {
-        match self {
-            Self::IdInUse => {
-                RpcError::invalid_request("a request with this id is still running; use a new id")
-            }
-            Self::TooManyRequests => busy("too many requests are running and waiting"),
-            Self::TooManyListeners => busy("too many subscriptions are open on this connection"),
-        }
-    }
+fn is_listener(cx: &Context) -> bool {
+    cx.method().known() == Some(Method::Listen)
 }

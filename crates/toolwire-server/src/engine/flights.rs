@@ -1,4 +1,4 @@
-//! The requests of one connection that are running or waiting, with their limits.
+//! The requests of one client that are running or waiting, with their limits.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -6,19 +6,35 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use toolwire_protocol::{Method, RequestId};
+use toolwire_protocol::{Method, RequestId, RpcError};
 
+use super::Call;
 use crate::{Context, Limits, cancel::Cancel};
 
 /// Why a request cannot be let in.
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     IdInUse,
     TooManyRequests,
     TooManyListeners,
+    SlowReader,
+}
+
+impl Refusal {
+    pub(crate) fn rpc_error(&self) -> RpcError {
+        let why = match self {
+            Self::IdInUse => {
+                return RpcError::invalid_request("a request with this id is still running; use a new id");
+            }
+            Self::TooManyRequests => "too many requests are running and waiting",
+            Self::TooManyListeners => "too many subscriptions are open on this connection",
+            Self::SlowReader => "the client does not read its answers",
+        };
+        RpcError::internal(format!("the server is busy: {why}; try again later"))
+    }
 }
 
 #[derive(Debug)]
-pub(super) struct Flights {
+pub(crate) struct Flights {
     state: Mutex<State>,
     landed: Notify,
     running_limit: usize,
@@ -29,7 +45,7 @@ pub(super) struct Flights {
 #[derive(Debug, Default)]
 struct State {
     running: HashMap<RequestId, Flight>,
-    waiting: VecDeque<Context>,
+    waiting: VecDeque<Call>,
     listeners: usize,
 }
 
@@ -40,7 +56,7 @@ struct Flight {
 }
 
 impl Flights {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             state: Mutex::default(),
             landed: Notify::new(),
@@ -50,30 +66,31 @@ impl Flights {
         }
     }
 
-    /// Lets a request in: `true` to run it now, `false` when it has to wait.
-    pub(super) fn admit(&self, cx: &Context) -> Result<bool, Refusal> {
+    /// Lets a request in. Gives it back to be run now, or keeps it while it has to wait.
+    pub(crate) fn admit(&self, call: Call) -> Result<Option<Call>, (Call, Refusal)> {
         let mut state = self.lock();
+        let cx = &call.cx;
         if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
-            return Err(Refusal::IdInUse);
+            return Err((call, Refusal::IdInUse));
         }
         if is_listener(cx) {
             if state.listeners >= self.listener_limit {
-                return Err(Refusal::TooManyListeners);
+                return Err((call, Refusal::TooManyListeners));
             }
             state.listeners += 1;
         } else if state.running.len() - state.listeners >= self.running_limit {
             if state.waiting.len() >= self.waiting_limit {
-                return Err(Refusal::TooManyRequests);
+                return Err((call, Refusal::TooManyRequests));
             }
-            state.waiting.push_back(cx.clone());
-            return Ok(false);
+            state.waiting.push_back(call);
+            return Ok(None);
         }
         state.run(cx);
-        Ok(true)
+        Ok(Some(call))
     }
 
     /// Lets a request in that may not wait: one of a batch, which is bounded by itself.
-    pub(super) fn admit_now(&self, cx: &Context) -> Result<(), Refusal> {
+    pub(crate) fn admit_now(&self, cx: &Context) -> Result<(), Refusal> {
         let mut state = self.lock();
         if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
             return Err(Refusal::IdInUse);
@@ -83,7 +100,7 @@ impl Flights {
     }
 
     /// Takes a request out.
-    pub(super) fn land(&self, cx: &Context) {
+    pub(crate) fn land(&self, cx: &Context) {
         let mut state = self.lock();
         if let Some(flight) = state.running.remove(cx.request_id())
             && flight.listener
@@ -96,36 +113,35 @@ impl Flights {
     }
 
     /// The next waiting request, if there is room for it.
-    pub(super) fn next_waiting(&self) -> Option<Context> {
+    pub(crate) fn next_waiting(&self) -> Option<Call> {
         let mut state = self.lock();
         if state.running.len() - state.listeners >= self.running_limit {
             return None;
         }
-        let cx = state.waiting.pop_front()?;
-        state.run(&cx);
-        Some(cx)
+        let call = state.waiting.pop_front()?;
+        state.run(&call.cx);
+        Some(call)
     }
 
     /// Cancels a request, wherever it is. An unknown id may simply have been too late.
-    pub(super) fn cancel(&self, id: &RequestId) {
+    pub(crate) fn cancel(&self, id: &RequestId) {
         let mut state = self.lock();
         if let Some(flight) = state.running.get(id) {
             flight.cancel.cancel();
         } else if let Some(position) = state.position(id)
-            && let Some(cx) = state.waiting.remove(position)
+            && let Some(call) = state.waiting.remove(position)
         {
-            cx.0.cancel.cancel();
-            cx.0.outbox.abandon();
+            call.cancel();
         }
     }
 
-    pub(super) fn cancel_listeners(&self) {
+    pub(crate) fn cancel_listeners(&self) {
         for flight in self.lock().running.values().filter(|flight| flight.listener) {
             flight.cancel.cancel();
         }
     }
 
-    pub(super) fn cancel_all(&self) {
+    pub(crate) fn cancel_all(&self) {
         let mut state = self.lock();
         state.waiting.clear();
         for flight in state.running.values() {
@@ -134,7 +150,7 @@ impl Flights {
     }
 
     /// Resolves when nothing runs or waits any more.
-    pub(super) async fn all_landed(&self) {
+    pub(crate) async fn all_landed(&self) {
         loop {
             let landed = self.landed.notified();
             tokio::pin!(landed);
@@ -161,7 +177,7 @@ impl State {
     }
 
     fn position(&self, id: &RequestId) -> Option<usize> {
-        self.waiting.iter().position(|cx| cx.request_id() == id)
+        self.waiting.iter().position(|call| call.cx.request_id() == id)
     }
 }
 

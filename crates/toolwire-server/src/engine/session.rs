@@ -1,4 +1,4 @@
-//! One legacy client, from its `initialize` on.
+//! One legacy client, from its `initialize` on. This is the only place in the server that knows sessions.
 
 use std::sync::{
     Arc,
@@ -7,8 +7,9 @@ use std::sync::{
 
 use serde::Serialize;
 use toolwire_protocol::{
-    Method, Params, RpcError, Version,
-    envelope::write_notification,
+    Method, Params, Request, RpcError, Version,
+    classify::LegacyView,
+    envelope::{write_error, write_notification, write_response},
     wire::{
         InitializeRequestParams, InitializeResult, NotificationParams, ResourceUpdatedNotificationParams,
         SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
@@ -16,70 +17,88 @@ use toolwire_protocol::{
 };
 use toolwire_transport::{FairQueue, Lane};
 
+use super::Answered;
 use crate::{
-    Client, Reply, Server,
+    Client, Context, Reply, Server,
     notify::{Change, Filter, Subscriber},
-    reply::Prepared,
 };
 
-/// What the handshake fixed, and what the client has asked for since.
+/// What the handshake with a legacy client fixed, and what the client has asked for since. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Session(Arc<Inner>);
+
 #[derive(Debug)]
-pub(crate) struct LegacyPeer {
-    pub(crate) version: Version,
-    pub(crate) client: Client,
+struct Inner {
+    version: Version,
+    client: Client,
     initialized: AtomicBool,
     subscriber: Arc<Subscriber>,
+    subscriptions: usize,
 }
 
-impl LegacyPeer {
-    /// Answers `initialize`.
-    pub(crate) fn initialize(server: &Server, params: &Params) -> Result<(Self, Reply), RpcError> {
-        let params: InitializeRequestParams =
-            params.decode().map_err(|error| RpcError::invalid_params(format!("initialize: {error}")))?;
+impl Session {
+    /// Answers `initialize`, and starts a session if all is well.
+    ///
+    /// # Errors
+    /// The answer, when there can be no session.
+    pub fn initialize(server: &Server, request: &Request) -> Result<(Self, Answered), Answered> {
+        let refuse = |error: &RpcError| Answered { status: 200, body: write_error(Some(&request.id), error) };
+        let params: InitializeRequestParams = request
+            .params
+            .decode()
+            .map_err(|error| refuse(&RpcError::invalid_params(format!("initialize: {error}"))))?;
         let catalog = server.catalog();
         let version = catalog.served.negotiate(&params.protocol_version).ok_or_else(|| {
-            RpcError::invalid_params("no version with an initialize handshake is served here")
+            refuse(&RpcError::invalid_params("no version with an initialize handshake is served here"))
         })?;
         let mut result =
             InitializeResult::new(version.as_str(), catalog.capabilities.clone(), server.info().clone());
         result.instructions = server.instructions().map(Into::into);
-        let mut bytes = Vec::new();
-        let written = server.codec().write(version, result, &mut bytes);
-        written.map_err(|_| RpcError::internal("the description of the server could not be serialised"))?;
-        let peer = Self {
+        let body =
+            write_response(&request.id, |out| server.codec().write(version, result, out)).map_err(|_| {
+                refuse(&RpcError::internal("the description of the server could not be serialised"))
+            })?;
+        let session = Self(Arc::new(Inner {
             version,
             client: Client::from_handshake(version, params.capabilities, params.client_info),
             initialized: AtomicBool::new(false),
             subscriber: server.notify().subscribe(Filter::default()),
-        };
-        Ok((peer, Reply::Prepared(Prepared(bytes.into()))))
+            subscriptions: server.limits().subscriptions,
+        }));
+        Ok((session, Answered { status: 200, body }))
     }
 
-    pub(crate) fn is_initialized(&self) -> bool {
-        self.initialized.load(Ordering::Acquire)
+    /// The version that was agreed on.
+    pub fn version(&self) -> Version {
+        self.0.version
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.0.client.clone()
+    }
+
+    /// What the ladder has to know.
+    pub fn view(&self) -> LegacyView {
+        LegacyView::Peer { version: self.0.version, initialized: self.0.initialized.load(Ordering::Acquire) }
     }
 
     /// Takes `notifications/initialized`. Says whether it was the first.
-    pub(crate) fn set_initialized(&self) -> bool {
+    pub fn set_initialized(&self) -> bool {
         let unsolicited = Filter::unsolicited();
-        self.subscriber.update(|filter| {
+        self.0.subscriber.update(|filter| {
             let uris = std::mem::take(&mut filter.uris);
             *filter = Filter { uris, ..unsolicited };
         });
-        !self.initialized.swap(true, Ordering::AcqRel)
+        !self.0.initialized.swap(true, Ordering::AcqRel)
     }
 
     /// Answers what concerns the session itself; `None` for everything that has a handler.
-    pub(crate) fn answer(
-        &self,
-        method: Method,
-        params: &Params,
-        limit: usize,
-    ) -> Option<Result<Reply, RpcError>> {
-        let outcome = match method {
+    pub(crate) fn answer(&self, cx: &Context) -> Option<Result<Reply, RpcError>> {
+        let params = cx.params();
+        let outcome = match cx.method().known()? {
             Method::Ping => Ok(()),
             Method::SetLevel => self.set_level(params),
-            Method::Subscribe => self.subscribe(params, limit),
+            Method::Subscribe => self.subscribe(params),
             Method::Unsubscribe => self.unsubscribe(params),
             _ => return None,
         };
@@ -88,13 +107,14 @@ impl LegacyPeer {
 
     fn set_level(&self, params: &Params) -> Result<(), RpcError> {
         let params: SetLevelRequestParams = decode(Method::SetLevel, params)?;
-        self.client.set_log_level(params.level);
+        self.0.client.set_log_level(params.level);
         Ok(())
     }
 
-    fn subscribe(&self, params: &Params, limit: usize) -> Result<(), RpcError> {
+    fn subscribe(&self, params: &Params) -> Result<(), RpcError> {
         let params: SubscribeRequestParams = decode(Method::Subscribe, params)?;
-        self.subscriber.update(|filter| {
+        let limit = self.0.subscriptions;
+        self.0.subscriber.update(|filter| {
             if filter.uris.len() >= limit && !filter.uris.contains(&params.uri) {
                 return Err(RpcError::invalid_params(format!(
                     "at most {limit} resources can be subscribed to"
@@ -107,13 +127,13 @@ impl LegacyPeer {
 
     fn unsubscribe(&self, params: &Params) -> Result<(), RpcError> {
         let params: UnsubscribeRequestParams = decode(Method::Unsubscribe, params)?;
-        self.subscriber.update(|filter| filter.uris.remove(&params.uri));
+        self.0.subscriber.update(|filter| filter.uris.remove(&params.uri));
         Ok(())
     }
 
     /// Sends changes without being asked, until the connection ends or the server shuts down.
-    pub(crate) fn forward_changes(&self, queue: &FairQueue) -> impl Future<Output = ()> + Send + 'static {
-        let (subscriber, lane) = (Arc::clone(&self.subscriber), queue.lane());
+    pub fn forward_changes(&self, queue: &FairQueue) -> impl Future<Output = ()> + Send + use<> {
+        let (subscriber, lane) = (Arc::clone(&self.0.subscriber), queue.lane());
         async move {
             while let Some(change) = subscriber.next().await {
                 if !forward(&lane, change).await {

@@ -1,0 +1,157 @@
+//! The typed methods: which parameters belong to which result.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use toolwire_protocol::{
+    Method,
+    caching::{CacheHint, CacheKey},
+    wire::{
+        CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult, GetPromptRequestParams,
+        GetPromptResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestParams,
+        ResultType,
+    },
+};
+
+use super::outcome::CallOutcome;
+
+/// A result that a [`CallBuilder`](super::CallBuilder) can wait for. It is implemented for the results of the
+/// protocol and cannot be implemented elsewhere.
+pub trait Operation: DeserializeOwned + Send + sealed::Sealed + 'static {
+    /// The parameters of the method.
+    type Params: Serialize + Send + Sync + 'static;
+    /// The method.
+    const METHOD: Method;
+
+    #[doc(hidden)]
+    fn result_type(&self) -> Option<&ResultType>;
+
+    /// What the server said about keeping the result.
+    #[doc(hidden)]
+    fn hint(&self) -> CacheHint {
+        CacheHint::default()
+    }
+
+    /// What the result is stored under.
+    #[doc(hidden)]
+    fn cache_key(_params: &Self::Params) -> Option<CacheKey> {
+        None
+    }
+
+    /// Puts the answers of a round into the parameters of the next one.
+    #[doc(hidden)]
+    fn answer(_params: &mut Self::Params, _responses: Option<InputResponses>, _state: Option<String>) {}
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A key with at most one parameter, of which all the cacheable methods are.
+fn key(method: Method, name: &str, value: Option<&String>) -> Option<CacheKey> {
+    let mut params = Map::new();
+    if let Some(value) = value {
+        params.insert(name.to_owned(), Value::from(value.clone()));
+    }
+    CacheKey::new(method, &params)
+}
+
+macro_rules! cacheable {
+    () => {
+        fn hint(&self) -> CacheHint {
+            let scope = self.cache_scope.as_ref().map(|scope| scope.as_str());
+            CacheHint::read(self.ttl_ms, scope)
+        }
+    };
+}
+
+macro_rules! multi_round_trip {
+    () => {
+        fn answer(params: &mut Self::Params, responses: Option<InputResponses>, state: Option<String>) {
+            params.input_responses = responses;
+            params.request_state = state;
+        }
+    };
+}
+
+macro_rules! operation {
+    ($($result:ident($params:ident) = $method:ident { $($more:tt)* })+) => {
+        $(
+            impl sealed::Sealed for $result {}
+
+            impl Operation for $result {
+                type Params = $params;
+                const METHOD: Method = Method::$method;
+
+                fn result_type(&self) -> Option<&ResultType> {
+                    self.result_type.as_ref()
+                }
+
+                $($more)*
+            }
+        )+
+    };
+}
+
+operation! {
+    ListToolsResult(PaginatedRequestParams) = ListTools {
+        cacheable!();
+
+        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "cursor", params.cursor.as_ref())
+        }
+    }
+    ListPromptsResult(PaginatedRequestParams) = ListPrompts {
+        cacheable!();
+
+        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "cursor", params.cursor.as_ref())
+        }
+    }
+    ListResourcesResult(PaginatedRequestParams) = ListResources {
+        cacheable!();
+
+        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "cursor", params.cursor.as_ref())
+        }
+    }
+    ListResourceTemplatesResult(PaginatedRequestParams) = ListResourceTemplates {
+        cacheable!();
+
+        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "cursor", params.cursor.as_ref())
+        }
+    }
+    ReadResourceResult(ReadResourceRequestParams) = ReadResource {
+        cacheable!();
+        multi_round_trip!();
+
+        fn cache_key(params: &ReadResourceRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "uri", Some(&params.uri))
+        }
+    }
+    DiscoverResult(RequestParams) = Discover {
+        cacheable!();
+
+        fn cache_key(_params: &RequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "", None)
+        }
+    }
+    GetPromptResult(GetPromptRequestParams) = GetPrompt {
+        multi_round_trip!();
+    }
+    CompleteResult(CompleteRequestParams) = Complete {}
+}
+
+impl sealed::Sealed for CallOutcome {}
+
+impl Operation for CallOutcome {
+    type Params = CallToolRequestParams;
+    const METHOD: Method = Method::CallTool;
+
+    fn result_type(&self) -> Option<&ResultType> {
+        self.as_result().result_type.as_ref()
+    }
+
+    multi_round_trip!();
+}

@@ -1,0 +1,295 @@
+//! A typed request from beginning to end: the cache before it, the rounds within it.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+use toolwire_protocol::{
+    Method, MethodName, Params, RawJson, RpcError, ServerCapability, Version,
+    caching::{CacheKey, CacheTicket},
+    codec::RequestMeta,
+    wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
+};
+use toolwire_transport::BoxFuture;
+
+use super::{
+    Client,
+    operation::Operation,
+    wire::{Failure, InFlight, Manner, OnProgress, Pace},
+};
+use crate::{
+    error::{Delivery, Error, ErrorKind},
+    link::{ExchangeError, Outgoing},
+    settings::{MAX_QUESTIONS_PER_ROUND, MAX_ROUNDS, pause},
+};
+
+/// What one request is sent with, where it differs from the client's settings.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) total_timeout: Option<Duration>,
+    pub(crate) meta: Option<Meta>,
+    pub(crate) log_level: Option<LoggingLevel>,
+    pub(crate) fresh: bool,
+    pub(crate) progress: Option<OnProgress>,
+}
+
+/// What a modern result turned out to be.
+enum Answer<T> {
+    Complete(T),
+    NeedsInput(InputRequiredResult),
+}
+
+impl Client {
+    /// Whether the version has the method and the server advertised what it needs.
+    pub(crate) fn check(&self, method: Method) -> Result<(), Error> {
+        let info = method.info();
+        let version = self.version();
+        if !info.from_client(version) {
+            return Err(Error::not_in_this_version(&method.into(), version));
+        }
+        match info.needs {
+            Some(capability) if !self.advertises(capability) => {
+                Err(Error::not_advertised(&method.into(), capability))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn advertises(&self, capability: ServerCapability) -> bool {
+        let can = self.capabilities();
+        match capability {
+            ServerCapability::Tools => can.tools.is_some(),
+            ServerCapability::Prompts => can.prompts.is_some(),
+            ServerCapability::Resources => can.resources.is_some(),
+            ServerCapability::ResourcesSubscribe => {
+                can.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true))
+            }
+            // The first revision had completion, but no way to say so.
+            ServerCapability::Completions => {
+                can.completions.is_some() || self.version() == Version::V2024_11_05
+            }
+            ServerCapability::Logging => can.logging.is_some(),
+            ServerCapability::Tasks => can.tasks.is_some() || can.has_extension("io.modelcontextprotocol/tasks"),
+            _ => true,
+        }
+    }
+
+    /// Sends one request and waits for its result, whatever that is.
+    pub(crate) async fn ask_once<P: Serialize + ?Sized + Sync>(
+        &self,
+        method: impl Into<MethodName>,
+        params: &P,
+        mut options: Options,
+    ) -> Result<Params, Error> {
+        let method = method.into();
+        let mut pace = self.pace(&options);
+        self.ask(&method, params, &mut options, &mut pace).await
+    }
+
+    /// Sends a request without waiting for anything. `before` learns its id before it leaves.
+    pub(crate) fn start<P: Serialize + ?Sized>(
+        &self,
+        method: Method,
+        params: &P,
+        before: impl FnOnce(&toolwire_protocol::RequestId),
+    ) -> Result<InFlight, Error> {
+        let method = MethodName::from(method);
+        let wire = self.wire();
+        let id = wire.next_id();
+        let meta = RequestMeta { log_level: self.settings().log_level, ..RequestMeta::default() };
+        let message = self.envelope().write(&id, &method, params, &meta);
+        let message = message.map_err(|error| Error::invalid_params(&method, error))?;
+        before(&id);
+        Ok(InFlight::new(Arc::clone(&wire.link), Outgoing { id, method, message }, true))
+    }
+
+    pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {
+        self.wire().explain(&method.into(), Failure::Exchange(error)).await
+    }
+
+    fn pace(&self, options: &Options) -> Pace {
+        let settings = self.settings();
+        Pace {
+            idle: options.timeout.unwrap_or(settings.request_timeout),
+            total: options.total_timeout.unwrap_or(settings.total_timeout),
+        }
+    }
+
+    async fn ask<P: Serialize + ?Sized + Sync>(
+        &self,
+        method: &MethodName,
+        params: &P,
+        options: &mut Options,
+        pace: &mut Pace,
+    ) -> Result<Params, Error> {
+        let meta = RequestMeta {
+            progress_token: None,
+            log_level: options.log_level.or(self.settings().log_level),
+            own: options.meta.as_ref(),
+        };
+        let manner = Manner { meta, progress: options.progress.as_mut(), tell: true };
+        match self.wire().ask(self.envelope(), method, params, manner, pace).await {
+            Ok(result) => Ok(result),
+            Err(failure) => Err(self.wire().explain(method, failure).await),
+        }
+    }
+
+    /// Does everything that belongs to a typed request.
+    pub(crate) async fn perform<T: Operation>(
+        &self,
+        mut params: T::Params,
+        mut options: Options,
+    ) -> Result<T, Error> {
+        self.check(T::METHOD)?;
+        let key = T::cache_key(&params).filter(|_| self.version().is_modern());
+        if let Some(key) = key.as_ref().filter(|_| !options.fresh)
+            && let Some(stored) = self.host().with_cache(|cache, now| cache.fresh(key, CONTEXT, now))
+            && let Ok(stored) = stored.decode()
+        {
+            return Ok(stored);
+        }
+        let ticket = key.as_ref().map(|key| self.host().with_cache(|cache, _| cache.ticket(key)));
+        let method = MethodName::from(T::METHOD);
+        let mut pace = self.pace(&options);
+        for round in 0..=MAX_ROUNDS {
+            let result = self.ask(&method, &params, &mut options, &mut pace).await?;
+            match self.read::<T>(&method, &result)? {
+                Answer::Complete(value) => {
+                    if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
+                        self.keep(key, ticket, &value, &result);
+                    }
+                    return Ok(value);
+                }
+                Answer::NeedsInput(input) => {
+                    let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
+                    T::answer(&mut params, responses, state);
+                }
+            }
+        }
+        let text = format!("the server asked for input {} times in a row for one {method}", MAX_ROUNDS + 1);
+        Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text))
+    }
+
+    /// Stores a result, if the server allows it.
+    pub(crate) fn keep<T: Operation>(&self, key: &CacheKey, ticket: CacheTicket, value: &T, result: &Params) {
+        let hint = value.hint();
+        // The cache has to hear of results that are not stored as well: they end the life of older ones.
+        let text = if hint.ttl.is_zero() { "null" } else { result.text() };
+        if let Ok(raw) = RawJson::parse(text) {
+            self.host().with_cache(|cache, now| cache.insert(key, CONTEXT, hint, Arc::new(raw), ticket, now));
+        }
+    }
+
+    /// Decodes a result, the likely way first.
+    fn read<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
+        let decoded = result.decode::<T>();
+        let kind = match &decoded {
+            _ if !self.version().is_modern() => None,
+            Ok(value) => value.result_type().cloned(),
+            Err(_) => result_type(result),
+        };
+        match kind {
+            None | Some(ResultType::Complete) => decoded.map(Answer::Complete),
+            Some(ResultType::InputRequired) if T::METHOD.info().multi_round_trip => {
+                result.decode().map(Answer::NeedsInput)
+            }
+            Some(other) => {
+                return Err(Error::invalid_response(method, format_args!("unexpected result type {:?}", other.as_str())));
+            }
+        }
+        .map_err(|error| Error::invalid_response(method, error))
+    }
+
+    /// Answers what the server asked, or waits when it only asked to be called again.
+    async fn next_round(
+        &self,
+        method: &MethodName,
+        input: InputRequiredResult,
+        round: usize,
+        pace: &mut Pace,
+    ) -> Result<(Option<InputResponses>, Option<String>), Error> {
+        let state = input.request_state;
+        match input.input_requests.filter(|requests| !requests.is_empty()) {
+            Some(requests) => {
+                let responses = self.fulfil(requests).await.map_err(|(key, error)| {
+                    let text = format!("{method} needs an answer to {key:?} that this client cannot give: {error}");
+                    Error::new(ErrorKind::Unanswerable, Delivery::Rejected, text)
+                })?;
+                Ok((Some(responses), state))
+            }
+            None if state.is_none() => {
+                Err(Error::invalid_response(method, "it asks for input and does not say for which"))
+            }
+            None => {
+                let pause = pause(u32::try_from(round).unwrap_or(u32::MAX));
+                if pause >= pace.total {
+                    return Err(Error::timeout(method, pace.total));
+                }
+                sleep(pause).await;
+                pace.total -= pause;
+                Ok((None, state))
+            }
+        }
+    }
+
+    /// Answers all questions of a round at the same time.
+    async fn fulfil(&self, requests: InputRequests) -> Result<InputResponses, (String, RpcError)> {
+        if requests.len() > MAX_QUESTIONS_PER_ROUND {
+            let text = format!("{} questions at once are too many", requests.len());
+            return Err((String::new(), RpcError::invalid_request(text)));
+        }
+        let mut open: Vec<Question<'_>> = requests
+            .into_iter()
+            .map(|(key, request)| Question { key, state: QuestionState::Open(Box::pin(self.host().fulfil(request))) })
+            .collect();
+        poll_fn(|cx| {
+            let mut waiting = false;
+            for question in &mut open {
+                if let QuestionState::Open(future) = &mut question.state {
+                    match future.as_mut().poll(cx) {
+                        Poll::Ready(Ok(answer)) => question.state = QuestionState::Answered(answer),
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err((question.key.clone(), error))),
+                        Poll::Pending => waiting = true,
+                    }
+                }
+            }
+            if waiting { Poll::Pending } else { Poll::Ready(Ok(())) }
+        })
+        .await?;
+        let answered = open.into_iter().filter_map(|question| match question.state {
+            QuestionState::Answered(answer) => Some((question.key, answer)),
+            QuestionState::Open(_) => None,
+        });
+        Ok(answered.collect())
+    }
+}
+
+struct Question<'a> {
+    key: String,
+    state: QuestionState<'a>,
+}
+
+enum QuestionState<'a> {
+    Open(BoxFuture<'a, Result<RawJson, RpcError>>),
+    Answered(RawJson),
+}
+
+/// What kind of result it is, where it could not be decoded as the one that was expected.
+fn result_type(result: &Params) -> Option<ResultType> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "resultType")]
+        kind: Option<ResultType>,
+    }
+
+    result.decode::<Kind>().ok()?.kind
+}
+
+/// A client has one authorization, so there is one context.
+pub(crate) const CONTEXT: &str = "";

@@ -1,0 +1,305 @@
+//! One request on its way: its id, its timeouts, and what happens when nobody waits for it any more.
+
+use std::{
+    fmt,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
+use toolwire_protocol::{
+    MethodName, Notification, Params, RequestId,
+    codec::{RequestEnvelope, RequestMeta},
+    wire::ProgressNotificationParams,
+};
+
+use crate::{
+    error::{Delivery, Error, ErrorKind},
+    host::{Host, quietly},
+    link::{Exchange, ExchangeError, ExchangeEvent, Link, LinkError, LinkErrorKind, Outgoing, Reply},
+};
+
+/// Called with the progress of one request.
+pub(crate) type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
+
+/// A connection and the ids that were used on it.
+pub(crate) struct Wire {
+    pub(crate) link: Arc<dyn Link>,
+    pub(crate) host: Arc<Host>,
+    ids: AtomicI64,
+}
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Without an answer or progress.
+    pub(crate) idle: Duration,
+    /// Altogether; what was used up is taken off.
+    pub(crate) total: Duration,
+}
+
+/// What makes one request different from another, beside its method and parameters.
+pub(crate) struct Manner<'a> {
+    pub(crate) meta: RequestMeta<'a>,
+    pub(crate) progress: Option<&'a mut OnProgress>,
+    /// Whether the server is told when nobody waits any more.
+    pub(crate) tell: bool,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Exchange(ExchangeError),
+    /// Nothing came for so long.
+    Timeout(Duration),
+    /// The server did not even take the request.
+    NotTaken(Duration),
+    /// It cannot be written.
+    Unwritable(serde_json::Error),
+}
+
+impl Wire {
+    pub(crate) fn new(link: Arc<dyn Link>, host: Arc<Host>) -> Self {
+        Self { link, host, ids: AtomicI64::new(1) }
+    }
+
+    pub(crate) fn next_id(&self) -> RequestId {
+        RequestId::Num(self.ids.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Sends a request and waits for its result.
+    pub(crate) async fn ask<P: Serialize + ?Sized>(
+        &self,
+        envelope: &RequestEnvelope,
+        method: &MethodName,
+        params: &P,
+        manner: Manner<'_>,
+        pace: &mut Pace,
+    ) -> Result<Params, Failure> {
+        let id = self.next_id();
+        // The id is unique already, so it can be the token as well.
+        let token = manner.progress.is_some().then_some(&id);
+        let meta = RequestMeta { progress_token: token, ..manner.meta };
+        let message = envelope.write(&id, method, params, &meta).map_err(Failure::Unwritable)?;
+        let request = Outgoing { id, method: method.clone(), message };
+        self.carry(request, manner.tell, manner.progress, pace).await
+    }
+
+    async fn carry(
+        &self,
+        request: Outgoing,
+        tell: bool,
+        mut on_progress: Option<&mut OnProgress>,
+        pace: &mut Pace,
+    ) -> Result<Params, Failure> {
+        let mut watch = Stopwatch::start(&self.host, *pace);
+        let mut timer = pin!(sleep_until(watch.deadline()));
+        if !self.link.has_room() {
+            tokio::select! {
+                biased;
+                () = self.link.room() => {}
+                () = &mut timer => return Err(Failure::NotTaken(pace.idle.min(pace.total))),
+            }
+        }
+        let mut flight = InFlight::new(Arc::clone(&self.link), request, tell);
+        let mut reached = f64::NEG_INFINITY;
+        let reply = loop {
+            let event = tokio::select! {
+                biased;
+                event = flight.next() => event,
+                () = &mut timer => {
+                    let deadline = watch.deadline();
+                    if Instant::now() >= deadline {
+                        break Err(Failure::Timeout(watch.limit()));
+                    }
+                    // Somebody was thinking in the meantime, and that time does not count.
+                    timer.as_mut().reset(deadline);
+                    continue;
+                }
+            };
+            match event {
+                ExchangeEvent::Finished(reply) => break reply.map_err(Failure::Exchange),
+                ExchangeEvent::Progress(notification) => {
+                    if let Some(progress) = advance(&notification, &mut reached) {
+                        watch.again();
+                        timer.as_mut().reset(watch.deadline());
+                        if let Some(call) = &mut on_progress {
+                            quietly(|| call(progress));
+                        }
+                    }
+                }
+            }
+        };
+        pace.total = pace.total.saturating_sub(watch.elapsed());
+        reply
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn notify(&self, method: &MethodName, message: Bytes) -> Result<(), Error> {
+        match self.link.notify(message).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(method, Failure::Exchange(error.into())).await),
+        }
+    }
+
+    /// Makes an error of a failure, with the reason why the connection ended if that was it.
+    pub(crate) async fn explain(&self, method: &MethodName, failure: Failure) -> Error {
+        let error = match failure {
+            Failure::Timeout(after) => return Error::timeout(method, after),
+            Failure::NotTaken(after) => {
+                let text = format!("the server did not read anything for {after:?}, so {method} was not sent");
+                return Error::new(ErrorKind::Timeout, Delivery::NotSent, text);
+            }
+            Failure::Unwritable(error) => return Error::invalid_params(method, error),
+            Failure::Exchange(ExchangeError::Rpc(error)) => return Error::from_rpc(method, error),
+            Failure::Exchange(ExchangeError::Link(error)) => error,
+        };
+        match error.kind {
+            LinkErrorKind::Closed => {
+                let why = self.link.why_closed().await;
+                let why = why.unwrap_or_else(|| error.message.into_owned());
+                let text = format!("{method} failed because the connection is gone: {why}");
+                Error::new(ErrorKind::Closed, error.delivery, text)
+            }
+            LinkErrorKind::Status(_, Some(rpc)) => Error::from_rpc(method, rpc),
+            kind => Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message)),
+        }
+    }
+}
+
+const fn error_kind(kind: &LinkErrorKind) -> ErrorKind {
+    match kind {
+        LinkErrorKind::Cancelled => ErrorKind::Cancelled,
+        LinkErrorKind::Busy => ErrorKind::Busy,
+        LinkErrorKind::Malformed => ErrorKind::InvalidResponse,
+        LinkErrorKind::Unreachable | LinkErrorKind::Status(..) => ErrorKind::Connect,
+        LinkErrorKind::Closed => ErrorKind::Closed,
+    }
+}
+
+/// The progress of a notification, if it is further than what was `reached` before.
+fn advance(notification: &Notification, reached: &mut f64) -> Option<ProgressNotificationParams> {
+    let progress: ProgressNotificationParams = notification.params.decode().ok()?;
+    let now = progress.progress.as_f64();
+    (now > *reached).then(|| {
+        *reached = now;
+        progress
+    })
+}
+
+/// A request that was sent. Dropping it before the answer cancels it.
+pub(crate) struct InFlight {
+    link: Arc<dyn Link>,
+    id: RequestId,
+    exchange: Exchange,
+    open: bool,
+    tell: bool,
+}
+
+impl InFlight {
+    pub(crate) fn new(link: Arc<dyn Link>, request: Outgoing, tell: bool) -> Self {
+        let id = request.id.clone();
+        let exchange = link.start(request);
+        Self { link, id, exchange, open: true, tell }
+    }
+
+    async fn next(&mut self) -> ExchangeEvent {
+        let event = self.exchange.next().await;
+        self.open = self.open && !matches!(event, ExchangeEvent::Finished(_));
+        event
+    }
+
+    /// Waits for the answer. It must not be called again afterwards.
+    pub(crate) async fn finished(&mut self) -> Reply {
+        loop {
+            if let ExchangeEvent::Finished(reply) = self.next().await {
+                return reply;
+            }
+        }
+    }
+
+    /// Waits for nothing any more, and tells nobody.
+    pub(crate) fn forget(&mut self) {
+        if std::mem::replace(&mut self.open, false) {
+            self.link.abandon(&self.id, false);
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if self.open {
+            self.link.abandon(&self.id, self.tell);
+        }
+    }
+}
+
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Self {
+        Self::Exchange(error.into())
+    }
+}
+
+/// The two clocks of a request. Both stand still while a handler of this client runs.
+struct Stopwatch<'a> {
+    host: &'a Host,
+    pace: Pace,
+    idle: Mark,
+    total: Mark,
+}
+
+/// A moment, and how long somebody had been thinking by then.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Instant,
+    thought: Duration,
+}
+
+impl<'a> Stopwatch<'a> {
+    fn start(host: &'a Host, pace: Pace) -> Self {
+        let mark = Mark { at: Instant::now(), thought: host.thinking.time() };
+        Self { host, pace, idle: mark, total: mark }
+    }
+
+    /// There was progress: the idle time begins again.
+    fn again(&mut self) {
+        self.idle = Mark { at: Instant::now(), thought: self.host.thinking.time() };
+    }
+
+    fn deadline(&self) -> Instant {
+        let thought = self.host.thinking.time();
+        self.idle.after(self.pace.idle, thought).min(self.total.after(self.pace.total, thought))
+    }
+
+    /// The limit that is reached first.
+    fn limit(&self) -> Duration {
+        let idle_first = self.idle.at + self.pace.idle.min(FOR_EVER) <= self.total.at + self.pace.total.min(FOR_EVER);
+        if idle_first { self.pace.idle } else { self.pace.total }
+    }
+
+    fn elapsed(&self) -> Duration {
+        let thought = self.host.thinking.time().saturating_sub(self.total.thought);
+        self.total.at.elapsed().saturating_sub(thought)
+    }
+}
+
+impl Mark {
+    fn after(self, time: Duration, thought: Duration) -> Instant {
+        self.at + time.min(FOR_EVER) + thought.saturating_sub(self.thought)
+    }
+}
+
+/// Longer than anyone waits, and short enough for a clock: thirty years.
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").field("link", &self.link).finish_non_exhaustive()
+    }
+}

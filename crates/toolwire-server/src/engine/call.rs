@@ -1,0 +1,211 @@
+//! One request being served.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context as Task, Poll},
+};
+
+use bytes::Bytes;
+use toolwire_protocol::{
+    Request, RpcError, Version,
+    classify::handler_error_status,
+    peek::{MetaPeek, Peek},
+    wire::LoggingLevel,
+};
+use toolwire_transport::FairQueue;
+
+use super::Session;
+use crate::{
+    Client, Context, Extensions, Reply, Server,
+    cancel::Cancel,
+    context::Exchange,
+    dispatch::{Shielded, dispatch, encode},
+    extract::ProgressGuard,
+    outbox::Outbox,
+};
+
+/// Where a request comes from, as far as the era matters.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Seat {
+    /// A modern request: everything about its client is in the request.
+    Modern(Version),
+    /// A request of a legacy client that has shaken hands.
+    Legacy(Session),
+    /// A legacy request without a session: nothing is known of its client.
+    Sessionless(Version),
+}
+
+/// The answer to a request: its bytes, and the HTTP status for those who need one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answered {
+    /// The HTTP status.
+    pub status: u16,
+    /// The JSON-RPC response.
+    pub body: Bytes,
+}
+
+/// A request being served. As a future, it resolves to the answer; dropping it stops the handler.
+///
+/// What the handler sends before its answer is read with [`next_message`](Self::next_message), or goes to the
+/// queue given to [`over`](Self::over).
+#[must_use]
+pub struct Call {
+    pub(crate) cx: Context,
+    work: Option<Shielded>,
+}
+
+impl Call {
+    /// Starts a request whose own messages are read from the call.
+    ///
+    /// # Errors
+    /// The answer, when the request fails before it reaches a handler.
+    pub fn new(
+        server: &Server,
+        request: Request,
+        peek: Peek,
+        seat: Seat,
+        extensions: Extensions,
+    ) -> Result<Self, Answered> {
+        Self::start(server, request, peek, seat, extensions, Outbox::own())
+    }
+
+    /// Starts a request whose messages go out by `queue`, together with those of others.
+    ///
+    /// # Errors
+    /// The answer, when the request fails before it reaches a handler.
+    pub fn over(
+        queue: FairQueue,
+        server: &Server,
+        request: Request,
+        peek: Peek,
+        seat: Seat,
+    ) -> Result<Self, Answered> {
+        Self::start(server, request, peek, seat, Extensions::default(), Outbox::shared(queue))
+    }
+
+    fn start(
+        server: &Server,
+        request: Request,
+        peek: Peek,
+        seat: Seat,
+        extensions: Extensions,
+        outbox: Outbox,
+    ) -> Result<Self, Answered> {
+        let (version, client) = match &seat {
+            Seat::Modern(version) => match modern_client(*version, peek.meta.as_ref()) {
+                Ok(client) => (*version, client),
+                Err(error) => return Err(Answered::error(&request, *version, error)),
+            },
+            Seat::Legacy(session) => (session.version(), session.client()),
+            Seat::Sessionless(version) => (*version, Client::from_request(*version, None, None, None)),
+        };
+        let Request { id, method, params, .. } = request;
+        let cx = Context(Arc::new(Exchange {
+            id,
+            method,
+            version,
+            params,
+            peek,
+            client,
+            outbox,
+            cancel: Cancel::default(),
+            extensions,
+            captures: OnceLock::new(),
+            mime_type: OnceLock::new(),
+            tool: OnceLock::new(),
+            progress: ProgressGuard::default(),
+            server: server.clone(),
+        }));
+        if let Seat::Legacy(session) = &seat
+            && let Some(result) = session.answer(&cx)
+        {
+            return Err(Answered::of(&cx, result));
+        }
+        Ok(Self { cx, work: None })
+    }
+
+    /// The request's context.
+    pub fn context(&self) -> &Context {
+        &self.cx
+    }
+
+    /// Waits for the next message that the handler sends before its answer.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no message.
+    pub async fn next_message(&self) -> Option<Bytes> {
+        self.cx.0.outbox.next().await
+    }
+
+    /// Whether a message is waiting to be taken.
+    pub fn has_messages(&self) -> bool {
+        self.cx.0.outbox.has_messages()
+    }
+
+    /// Closes the way for messages and gives those that are left: they go before the answer, and nothing
+    /// comes after it.
+    pub fn last_messages(&self) -> Vec<Bytes> {
+        self.cx.0.outbox.drain()
+    }
+
+    /// Tells the handler's other tasks that the request is over.
+    pub fn cancel(&self) {
+        self.cx.0.cancel.cancel();
+        self.cx.0.outbox.abandon();
+    }
+
+    pub(crate) fn poll_result(&mut self, task: &mut Task<'_>) -> Poll<Result<Reply, RpcError>> {
+        let cx = &self.cx;
+        let work = self.work.get_or_insert_with(|| Shielded(dispatch(cx.clone())));
+        Pin::new(work).poll(task)
+    }
+}
+
+impl Future for Call {
+    type Output = Answered;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answered> {
+        self.poll_result(task).map(|result| Answered::of(&self.cx, result))
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&self.cx).finish()
+    }
+}
+
+impl Answered {
+    pub(crate) fn of(cx: &Context, result: Result<Reply, RpcError>) -> Self {
+        let status = match &result {
+            Ok(_) => 200,
+            Err(error) => handler_error_status(cx.0.version.is_modern(), error.code),
+        };
+        Self { status, body: encode(cx, result) }
+    }
+
+    fn error(request: &Request, version: Version, error: RpcError) -> Self {
+        let status = handler_error_status(version.is_modern(), error.code);
+        let error = toolwire_protocol::codec::adapt_error(version, error);
+        Self { status, body: toolwire_protocol::envelope::write_error(Some(&request.id), &error) }
+    }
+}
+
+fn modern_client(version: Version, meta: Option<&MetaPeek>) -> Result<Client, RpcError> {
+    let Some(meta) = meta else { return Ok(Client::from_request(version, None, None, None)) };
+    let level = meta.log_level.as_deref().map(|text| {
+        serde_json::from_value::<LoggingLevel>(text.into())
+            .map_err(|_| RpcError::invalid_params(format!("unknown log level {text:?}")))
+    });
+    Ok(Client::from_request(
+        version,
+        meta.client_capabilities.clone(),
+        meta.client_info.clone(),
+        level.transpose()?,
+    ))
+}

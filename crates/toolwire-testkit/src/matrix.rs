@@ -1,0 +1,186 @@
+//! One test body, run over every revision and every link.
+
+use std::{
+    any::Any,
+    fmt,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
+
+use toolwire_protocol::Version;
+
+use crate::{AnyDuplex, Link, Program, Target, Wire, WireBuilder};
+
+/// Runs `body` once for each revision and each link inside this process.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwire_server::{Server, tool};
+/// use toolwire_testkit::each;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// each(async |setup| {
+///     let server = Server::builder("demo", "1.0").tool(tool("hello", || async { "hello" })).build().unwrap();
+///     let mut wire = setup.wire(&server).await;
+///     let reply = wire.request("tools/call", json!({ "name": "hello" })).await;
+///     assert_eq!(reply.result()["content"][0]["text"], "hello");
+/// })
+/// .await;
+/// # }
+/// ```
+///
+/// # Panics
+/// When the body panics; the text then says with which revision and link.
+pub async fn each(body: impl AsyncFn(Setup)) {
+    Matrix::new().run(body).await;
+}
+
+/// Which revisions and links a test body is run over.
+///
+/// ```
+/// use toolwire_protocol::Version;
+/// use toolwire_testkit::{Link, Matrix};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let matrix = Matrix::new().since(Version::V2025_06_18).links([Link::Memory]);
+/// assert_eq!(matrix.setups().len(), 3);
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Matrix {
+    versions: Vec<Version>,
+    links: Vec<Link>,
+    program: Option<Arc<Program>>,
+}
+
+impl Default for Matrix {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Matrix {
+    /// Every revision, over every link inside this process.
+    pub fn new() -> Self {
+        Self { versions: Version::ALL.to_vec(), links: Link::IN_PROCESS.to_vec(), program: None }
+    }
+
+    /// The revisions that start with `initialize`.
+    pub fn legacy() -> Self {
+        Self::new().versions(Version::ALL.into_iter().filter(|version| !version.is_modern()))
+    }
+
+    /// The revisions without a handshake.
+    pub fn modern() -> Self {
+        Self::new().versions(Version::ALL.into_iter().filter(|version| version.is_modern()))
+    }
+
+    /// Only these revisions.
+    pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
+        self.versions = versions.into_iter().collect();
+        self
+    }
+
+    /// Only revisions from this one on.
+    pub fn since(mut self, first: Version) -> Self {
+        self.versions.retain(|version| *version >= first);
+        self
+    }
+
+    /// Only these links.
+    pub fn links(mut self, links: impl IntoIterator<Item = Link>) -> Self {
+        self.links = links.into_iter().collect();
+        self
+    }
+
+    /// Also over a child process. There the program is talked to instead of the server that the body brings,
+    /// so it should serve the same.
+    pub fn program(mut self, program: Program) -> Self {
+        self.program = Some(Arc::new(program));
+        if !self.links.contains(&Link::Child) {
+            self.links.push(Link::Child);
+        }
+        self
+    }
+
+    /// Every combination, oldest revision first.
+    pub fn setups(&self) -> Vec<Setup> {
+        let setup = |version, link| Setup { version, link, program: self.program.clone() };
+        let versions = self.versions.iter();
+        versions.flat_map(|version| self.links.iter().map(move |link| setup(*version, *link))).collect()
+    }
+
+    /// Runs `body` once for each combination, one after the other.
+    ///
+    /// # Panics
+    /// When the body panics; the text then says with which revision and link.
+    pub async fn run(&self, body: impl AsyncFn(Setup)) {
+        for setup in self.setups() {
+            let mut running = pin!(body(setup.clone()));
+            let outcome = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
+                Err(panic) => Poll::Ready(Err(panic)),
+            });
+            if let Err(panic) = outcome.await {
+                panic!("in {setup}: {}", text_of(panic.as_ref()));
+            }
+        }
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(|text| &**text)).unwrap_or("a panic without a text")
+}
+
+/// One combination of a revision and a link.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Setup {
+    /// The revision to speak.
+    pub version: Version,
+    /// The link to speak it over.
+    pub link: Link,
+    program: Option<Arc<Program>>,
+}
+
+impl Setup {
+    /// Opens a connection.
+    ///
+    /// # Panics
+    /// When `target` cannot be reached over this link.
+    pub fn open(&self, target: &impl Target) -> AnyDuplex {
+        let opened = match &self.program {
+            Some(program) if self.link == Link::Child => program.open(self.link),
+            _ => target.open(self.link),
+        };
+        opened.unwrap_or_else(|error| panic!("no connection over {}: {error}", self.link))
+    }
+
+    /// A raw client that speaks this revision.
+    pub async fn wire(&self, target: &impl Target) -> Wire {
+        self.wire_with(target, |builder| builder).await
+    }
+
+    /// A raw client that speaks this revision, described further by `describe`.
+    pub async fn wire_with(
+        &self,
+        target: &impl Target,
+        describe: impl FnOnce(WireBuilder) -> WireBuilder,
+    ) -> Wire {
+        describe(Wire::builder(self.version)).over(self.open(target)).await
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} over {}", self.version, self.link)
+    }
+}
