@@ -4,6 +4,7 @@
 //! as a pure function or a table. It does no IO, has no clock, no randomness and no runtime.
 
 pub mod caching;
+mod canonical;
 pub mod classify;
 pub mod codec;
 mod correlate;
@@ -17,6 +18,7 @@ pub mod peek;
 pub mod probe;
 mod raw;
 pub mod schema;
+pub mod seal;
 pub mod uri_template;
 mod version;
 pub mod wire;

@@ -1,6 +1,5 @@
 //! The program as its users meet it: run from outside, judged by what it prints and how it ends.
 
 mod demo;
-mod interop;
 mod program;
 mod usage;

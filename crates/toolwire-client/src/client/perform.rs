@@ -159,7 +159,7 @@ impl Client {
         let mut pace = self.pace(&options);
         for round in 0..=MAX_ROUNDS {
             let result = self.ask(&method, &params, &mut options, &mut pace).await?;
-            match self.read::<T>(&method, &result)? {
+            match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
                         self.keep(key, ticket, &value, &result);
@@ -187,7 +187,7 @@ impl Client {
     }
 
     /// Decodes a result, the likely way first.
-    fn read<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
+    fn decode<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
         let decoded = result.decode::<T>();
         let kind = match &decoded {
             _ if !self.version().is_modern() => None,

@@ -163,7 +163,7 @@ impl Link for DuplexLink {
 impl Drop for DuplexLink {
     fn drop(&mut self) {
         // The writer ends by itself after it has written what is waiting and closed its half.
-        self.core.queue.close();
+        self.core.end("the client was dropped", LinkErrorKind::Cancelled, &self.inbox);
         self.reader.abort();
     }
 }

@@ -1,8 +1,6 @@
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 
-use crate::Method;
+use crate::{Method, canonical::write_object};
 
 /// What identifies a cacheable request: its method and the parameters that affect the result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,33 +80,4 @@ impl CacheKey {
     pub(super) fn size(&self) -> usize {
         self.params.len() + self.uri.as_ref().map_or(0, |uri| uri.len())
     }
-}
-
-/// Writes a value with the members of every object in the order of their names.
-fn write_value(value: &Value, out: &mut String) {
-    match value {
-        Value::Object(members) => write_object(members.iter(), out),
-        Value::Array(items) => {
-            out.push('[');
-            for item in items {
-                write_value(item, out);
-                out.push(',');
-            }
-            out.push(']');
-        }
-        scalar => out.push_str(&scalar.to_string()),
-    }
-}
-
-fn write_object<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut String) {
-    let mut members: Vec<_> = members.collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
-    out.push('{');
-    for (name, value) in members {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{name:?}:");
-        write_value(value, out);
-        out.push(',');
-    }
-    out.push('}');
 }

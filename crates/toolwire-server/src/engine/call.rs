@@ -142,6 +142,12 @@ impl Call {
         self.cx.0.outbox.next().await
     }
 
+    /// The same as [`next_message`](Self::next_message), without borrowing the call.
+    pub fn take_message(&self) -> impl Future<Output = Option<Bytes>> + Send + use<> {
+        let cx = self.cx.clone();
+        async move { cx.0.outbox.next().await }
+    }
+
     /// Whether a message is waiting to be taken.
     pub fn has_messages(&self) -> bool {
         self.cx.0.outbox.has_messages()
@@ -151,6 +157,12 @@ impl Call {
     /// comes after it.
     pub fn last_messages(&self) -> Vec<Bytes> {
         self.cx.0.outbox.drain()
+    }
+
+    /// Ends the call with an error of the transport's own, for instance because it took too long.
+    pub fn fail(self, error: RpcError) -> Answered {
+        self.cancel();
+        Answered::of(&self.cx, Err(error))
     }
 
     /// Tells the handler's other tasks that the request is over.

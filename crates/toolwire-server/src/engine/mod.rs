@@ -14,7 +14,7 @@ pub use session::Session;
 
 use toolwire_protocol::{
     Message,
-    classify::{HeaderView, LegacyView, Verdict, classify},
+    classify::{Fault, HeaderView, LegacyView, Verdict, classify},
     peek::Peek,
 };
 
@@ -29,12 +29,49 @@ impl Server {
         http: Option<&HeaderView<'_>>,
         session: Option<&Session>,
     ) -> Verdict {
-        let catalog = self.catalog();
         let legacy = match session {
             Some(session) => session.view(),
             None => self.without_session(),
         };
-        classify(message, peek, http, &catalog.served, legacy)
+        self.classify_as(message, peek, http, legacy)
+    }
+
+    /// The same for a transport that keeps its sessions itself and knows best what is behind a message.
+    pub fn classify_as(
+        &self,
+        message: &Message,
+        peek: &Peek,
+        http: Option<&HeaderView<'_>>,
+        legacy: LegacyView,
+    ) -> Verdict {
+        classify(message, peek, http, &self.catalog().served, legacy)
+    }
+
+    /// Checks the headers that mirror the arguments of a `tools/call`; `lookup` finds one by its lower-case
+    /// name. An unknown tool has none to check.
+    ///
+    /// # Errors
+    /// The fault to answer with, when headers and arguments do not agree.
+    pub fn check_param_headers<'h>(
+        &self,
+        peek: &Peek,
+        lookup: impl Fn(&str) -> Option<&'h str>,
+    ) -> Result<(), Fault> {
+        let catalog = self.catalog();
+        let route = peek.name.as_deref().and_then(|name| catalog.tools.get(name));
+        let Some(plan) = route.map(|route| &route.header_plan).filter(|plan| !plan.is_empty()) else {
+            return Ok(());
+        };
+        // Arguments that are no object are refused later, as what they are.
+        let arguments = peek.arguments.as_deref().and_then(|raw| serde_json::from_slice(raw).ok());
+        plan.check(&arguments.unwrap_or_default(), lookup)
+            .map_err(|mismatch| Fault::HeaderMismatch(mismatch.to_string()))
+    }
+
+    /// Resolves when [`shutdown`](Self::shutdown) has been called.
+    pub fn until_shutdown(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shutdown = self.shutting_down().clone();
+        async move { shutdown.cancelled().await }
     }
 
     /// What the ladder has to know of a client without a handshake.

@@ -35,7 +35,7 @@ pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 /// How many messages may wait unread in a [`Wire`].
 pub const MAX_UNREAD: usize = 10_000;
 
-/// How often other tasks get a turn before silence is believed.
+/// How often other tasks get a turn before a server is believed to have settled.
 const TURNS: usize = 64;
 
 /// A connection to a server that is spoken to by hand.
@@ -218,16 +218,20 @@ impl Wire {
         message["params"].take()
     }
 
-    /// Fails if the server says anything on its own.
+    /// Waits until the server has taken in everything that was sent so far.
     ///
-    /// No clock is involved: other tasks get their turns, and the server must answer one more request before
-    /// whatever it had to say.
-    pub async fn expect_silence(&mut self) {
+    /// No clock is involved: other tasks get their turns, and the server must answer one more request, which
+    /// it does by itself and at once: `ping`, which the modern era does not have and refuses.
+    pub async fn settle(&mut self) {
         for _ in 0..TURNS {
             yield_now().await;
         }
-        let barrier = if self.version.is_modern() { "server/discover" } else { "ping" };
-        self.request(barrier, Value::Null).await;
+        let _ = self.request("ping", Value::Null).await;
+    }
+
+    /// Waits until the server has [settled](Self::settle), and fails if it says anything meanwhile.
+    pub async fn expect_silence(&mut self) {
+        self.settle().await;
         if let Some(message) = self.unread.front() {
             self.fail(&format!("expected silence, found {message}"));
         }

@@ -21,16 +21,23 @@ const INDENT: usize = 4;
 const TEXT: usize = WIDTH - 2 * TIME - INDENT;
 
 /// What one era answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) is_error: bool,
+    /// What came while the answer was on its way.
+    pub(super) asides: Vec<String>,
 }
 
 impl Answer {
     /// An answer that is what was wanted.
     pub(super) fn good(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false }
+        Self { text: text.into(), is_error: false, asides: Vec::new() }
+    }
+
+    /// Whether both say the same. What comes on the way may be told in fewer words when there is haste.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        (&self.text, self.is_error) == (&other.text, other.is_error)
     }
 }
 
@@ -86,6 +93,12 @@ impl<W: Write> Page<W> {
         writeln!(self.0, "  {} {}", "·".dimmed(), text.dimmed())
     }
 
+    /// Messages that went to and fro, with their arrows in the text.
+    pub(super) fn exchanged(&mut self, messages: &str, took: [Option<Duration>; 2]) -> io::Result<()> {
+        let width = WIDTH - 2 * TIME - 2;
+        writeln!(self.0, "  {}{}", format_args!("{messages:width$}").cyan(), times(took).dimmed())
+    }
+
     /// What came back, and how long each era took.
     pub(super) fn answered(&mut self, answer: &Answer, took: [Option<Duration>; 2]) -> io::Result<()> {
         let (style, text) = if answer.is_error {
@@ -94,13 +107,12 @@ impl<W: Write> Page<W> {
             (Style::new().green(), answer.text.clone())
         };
         let mut sign = "←";
-        let times = took.map(|took| right(&took.map_or_else(String::new, duration), TIME));
-        let mut times = Some(times.concat());
+        let mut times = Some(times(took));
         for line in wrap(&text, TEXT) {
             let pad = TEXT.saturating_sub(line.chars().count());
             write!(self.0, "  {} {}", sign.style(style), line.style(style))?;
             match times.take() {
-                Some(times) => writeln!(self.0, "{:pad$}{}", "", times.trim_end().dimmed())?,
+                Some(times) => writeln!(self.0, "{:pad$}{}", "", times.dimmed())?,
                 None => writeln!(self.0)?,
             }
             sign = " ";
@@ -123,6 +135,12 @@ pub(super) fn duration(duration: Duration) -> String {
         _ => (micros / 1_000_000, micros % 1_000_000 / 100_000, "s"),
     };
     if whole < 10 { format!("{whole}.{tenths} {unit}") } else { format!("{whole} {unit}") }
+}
+
+/// Both columns of times; an era that did not take part leaves its column empty.
+fn times(took: [Option<Duration>; 2]) -> String {
+    let columns = took.map(|took| right(&took.map_or_else(String::new, duration), TIME)).concat();
+    columns.trim_end().to_owned()
 }
 
 fn right(text: &str, width: usize) -> String {
@@ -177,7 +195,7 @@ mod tests {
         let took = |micros| Some(Duration::from_micros(micros));
         page.column_heads(["legacy", "modern"], ["2025-11-25", "2026-07-28"]).unwrap();
         page.answered(&Answer::good("5"), [took(61), took(4800)]).unwrap();
-        let long = Answer { text: "word ".repeat(12).trim().to_owned(), is_error: true };
+        let long = Answer { is_error: true, ..Answer::good("word ".repeat(12).trim()) };
         page.answered(&long, [None, took(7)]).unwrap();
         let text = String::from_utf8(page.0.into_inner()).unwrap();
         let lines: Vec<_> = text.lines().collect();

@@ -1,0 +1,144 @@
+//! The tour: the same stops for a client of each era, side by side.
+//!
+//! Everything that is shown was really asked and really answered; when the eras disagree, or an answer is not
+//! the right one, the tour fails.
+
+mod guest;
+mod stops;
+
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use toolwire::Version;
+
+use super::page::{Answer, Page};
+use crate::demo_server;
+use guest::Guest;
+
+/// One revision for each era: the last with a handshake, and the first without.
+const VERSIONS: [Version; 2] = [Version::V2025_11_25, Version::V2026_07_28];
+
+/// Walks through the demonstration server.
+pub(super) async fn walk<W: Write>(page: &mut Page<W>) -> Result<()> {
+    page.title(concat!("Toolwire ", env!("CARGO_PKG_VERSION")))?;
+    page.paragraph(
+        "One server, two eras of the Model Context Protocol. Both run in this process: \
+         the server, and a client of each era that asks it the same things.",
+    )?;
+    page.gap()?;
+    let server = demo_server::server()?;
+    let [old, new] = VERSIONS;
+    let guests = [Guest::connect(&server, old).await?, Guest::connect(&server, new).await?];
+    let mut tour = Tour { page, guests, calls: 0 };
+    tour.arrive()?;
+    stops::tools(&mut tour).await?;
+    stops::resources(&mut tour).await?;
+    stops::prompts(&mut tour).await?;
+    stops::note(&mut tour).await?;
+    stops::crowd(&mut tour).await?;
+    tour.depart().await
+}
+
+/// The tour under way.
+struct Tour<'a, W> {
+    page: &'a mut Page<W>,
+    guests: [Guest; 2],
+    calls: usize,
+}
+
+impl<W: Write> Tour<'_, W> {
+    /// Shows how each client has connected.
+    fn arrive(&mut self) -> Result<()> {
+        let [old, new] = &self.guests;
+        self.page.column_heads([old.era(), new.era()], VERSIONS.map(Version::as_str))?;
+        self.page.title("Connect: a handshake then, a question now")?;
+        self.page.exchanged(&old.how_connected(), [Some(old.connected_in), None])?;
+        self.page.exchanged(&new.how_connected(), [None, Some(new.connected_in)])?;
+        for guest in &self.guests {
+            let info = guest.client.server_info().context("the server did not say what it is")?;
+            ensure!(info.name == demo_server::NAME, "this is {:?}, not our own server", info.name);
+        }
+        ensure!(old.offers() == new.offers(), "the eras see different servers");
+        self.page.aside(format_args!("{} offers {}", demo_server::NAME, new.offers()))?;
+        Ok(())
+    }
+
+    /// One stop: the clients ask the same, one after the other, and get the same answer.
+    async fn stop(
+        &mut self,
+        title: &str,
+        call: &str,
+        ask: impl AsyncFn(&Guest) -> Result<Answer>,
+    ) -> Result<()> {
+        self.page.gap()?;
+        self.page.title(title)?;
+        self.page.asked(call, "")?;
+        self.page.flush()?;
+        let [old, new] = &self.guests;
+        let (first, first_took) = timed(old, call, &ask).await?;
+        let (second, second_took) = timed(new, call, &ask).await?;
+        ensure!(
+            first.says_the_same(&second),
+            "{call} was answered with {:?} in one era and with {:?} in the other",
+            first.text,
+            second.text
+        );
+        for aside in &second.asides {
+            self.page.aside(aside)?;
+        }
+        self.page.answered(&second, [Some(first_took), Some(second_took)])?;
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// Says goodbye, and what has been seen.
+    async fn depart(self) -> Result<()> {
+        let Self { page, guests, calls } = self;
+        let [old, new] = &guests;
+        let (old_messages, new_messages) = (thousands(old.messages()), thousands(new.messages()));
+        for guest in guests {
+            guest.leave().await?;
+        }
+        page.gap()?;
+        page.paragraph(&format!(
+            "{calls} calls in each era, and every answer was the same. The handlers behind them are \
+             plain async functions that never learn which revision their client speaks. \
+             {old_messages} messages crossed the wire in the one era, {new_messages} in the other.",
+        ))?;
+        page.flush()?;
+        Ok(())
+    }
+}
+
+async fn timed(
+    guest: &Guest,
+    call: &str,
+    ask: impl AsyncFn(&Guest) -> Result<Answer>,
+) -> Result<(Answer, Duration)> {
+    let begin = Instant::now();
+    let answer = ask(guest).await.with_context(|| format!("{call} failed in the {} era", guest.era()))?;
+    Ok((answer, begin.elapsed()))
+}
+
+/// A number with its thousands apart.
+fn thousands(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", thousands(number / 1000), number % 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_005, "1,234,005")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}

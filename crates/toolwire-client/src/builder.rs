@@ -1,0 +1,261 @@
+//! Setting a client up.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use toolwire_protocol::{
+    Notification, RpcError,
+    caching::CacheLimits,
+    wire::{
+        CreateMessageRequestParams, CreateMessageResult, Implementation, JsonObject, LoggingLevel,
+        LoggingMessageNotificationParams, Root,
+    },
+};
+
+use crate::{
+    client::Client,
+    clock::Clock,
+    connect::{Connector, EraCache, Plan, connect},
+    error::Error,
+    host::{Elicit, ElicitReply, Handlers},
+    listen::Change,
+    settings::{EraChoice, Settings},
+};
+
+impl Client {
+    /// Begins with the name and version of the program that is the client.
+    ///
+    /// ```no_run
+    /// # use toolwire_client::{Client, ElicitReply, Error};
+    /// # async fn example() -> Result<(), Error> {
+    /// # let (transport, _) = toolwire_transport::memory::pair();
+    /// let client = Client::builder("demo", "1.0")
+    ///     .on_elicit(|question| async move {
+    ///         println!("{}", question.message());
+    ///         ElicitReply::decline()
+    ///     })
+    ///     .connect(transport)
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            info: Implementation::new(name, version),
+            settings: Settings::default(),
+            handlers: Handlers::default(),
+            eras: None,
+        }
+    }
+}
+
+/// Sets a client up. What the client can do follows from the handlers it is given.
+///
+/// Handlers answer the server's questions, in both eras, and may run at the same time. Listeners (`on_log`,
+/// `on_change`, `on_notification`) are called while messages are being read, so they must not block.
+#[must_use = "a builder does nothing until it connects"]
+pub struct ClientBuilder {
+    info: Implementation,
+    settings: Settings,
+    handlers: Handlers,
+    eras: Option<Arc<EraCache>>,
+}
+
+/// Who the client is.
+impl ClientBuilder {
+    /// The name of the client for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.info.title = Some(title.into());
+        self
+    }
+
+    /// Everything about the client that a server is told, its name and version included.
+    pub fn info(mut self, info: Implementation) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// Declares an extension with its settings.
+    pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.handlers.extensions.insert(name.into(), settings);
+        self
+    }
+
+    /// Declares an experiment with its settings.
+    pub fn experimental(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.handlers.experimental.insert(name.into(), settings);
+        self
+    }
+}
+
+/// Handlers and listeners.
+impl ClientBuilder {
+    /// Asks the person in front of the client. Forms come here, and URLs after
+    /// [`elicit_url(true)`](Self::elicit_url).
+    pub fn on_elicit<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Elicit) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ElicitReply> + Send + 'static,
+    {
+        self.handlers.elicit = Some(Box::new(move |elicit| Box::pin(handler(elicit))));
+        self
+    }
+
+    /// Whether the elicitation handler can send the person to a URL; it is not by default.
+    pub const fn elicit_url(mut self, can: bool) -> Self {
+        self.handlers.elicit_url = can;
+        self
+    }
+
+    /// Asks the model. An error is the refusal that a legacy server is told; with a modern one the call fails.
+    pub fn on_sample<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(CreateMessageRequestParams) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<CreateMessageResult, RpcError>> + Send + 'static,
+    {
+        self.handlers.sample = Some(Box::new(move |request| Box::pin(handler(request))));
+        self
+    }
+
+    /// Whether the sampling handler lets the model use tools; it is not by default.
+    pub const fn sample_tools(mut self, can: bool) -> Self {
+        self.handlers.sample_tools = can;
+        self
+    }
+
+    /// Whether the sampling handler includes the context of servers; it is not by default.
+    pub const fn sample_context(mut self, can: bool) -> Self {
+        self.handlers.sample_context = can;
+        self
+    }
+
+    /// The folders and files that a server may work on.
+    pub fn roots(self, roots: impl Into<Vec<Root>>) -> Self {
+        let roots: Arc<[Root]> = roots.into().into();
+        self.on_roots(move || {
+            let roots = Arc::clone(&roots);
+            async move { roots.to_vec() }
+        })
+    }
+
+    /// Lists the folders and files that a server may work on, each time it asks. When they change, call
+    /// [`Client::roots_changed`].
+    pub fn on_roots<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<Root>> + Send + 'static,
+    {
+        self.handlers.roots = Some(Box::new(move |()| Box::pin(handler())));
+        self
+    }
+
+    /// Hears every notification of the server except progress, after the client has dealt with it.
+    pub fn on_notification(mut self, listener: impl Fn(Notification) + Send + Sync + 'static) -> Self {
+        self.handlers.notification = Some(Box::new(listener));
+        self
+    }
+
+    /// Hears the server's log messages, from level `info` on unless [`log_level`](Self::log_level) says otherwise.
+    pub fn on_log(mut self, listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static) -> Self {
+        self.handlers.log = Some(Box::new(listener));
+        self.settings.log_level.get_or_insert(LoggingLevel::Info);
+        self
+    }
+
+    /// Hears of changes. A modern server only tells of those that somebody [listens](Client::listen) to.
+    pub fn on_change(mut self, listener: impl Fn(Change) + Send + Sync + 'static) -> Self {
+        self.handlers.change = Some(Box::new(listener));
+        self
+    }
+
+    /// The least serious log messages to ask for: with every request of the modern era, once in the legacy era.
+    pub const fn log_level(mut self, level: LoggingLevel) -> Self {
+        self.settings.log_level = Some(level);
+        self
+    }
+}
+
+/// Versions, times and limits.
+impl ClientBuilder {
+    /// Which protocol versions to speak: by default whatever the server speaks.
+    pub const fn era(mut self, era: EraChoice) -> Self {
+        self.settings.era = era;
+        self
+    }
+
+    /// Remembers what servers speak, over connections and clients.
+    pub fn era_cache(mut self, eras: Arc<EraCache>) -> Self {
+        self.eras = Some(eras);
+        self
+    }
+
+    /// How long a request may stay without an answer or progress;
+    /// [`REQUEST_TIMEOUT`](crate::REQUEST_TIMEOUT) by default.
+    pub const fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.request_timeout = timeout;
+        self
+    }
+
+    /// How long a request may take altogether; [`TOTAL_TIMEOUT`](crate::TOTAL_TIMEOUT) by default.
+    pub const fn total_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.total_timeout = timeout;
+        self
+    }
+
+    /// How long a server may be silent before it is taken for a legacy one;
+    /// [`PROBE_TIMEOUT`](crate::PROBE_TIMEOUT) by default.
+    pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.probe_timeout = timeout;
+        self
+    }
+
+    /// How many requests may wait for their answers; [`MAX_PENDING_REQUESTS`](crate::MAX_PENDING_REQUESTS) by
+    /// default. Each holds little more than its own message.
+    pub const fn limit_pending_requests(mut self, limit: usize) -> Self {
+        self.settings.limits.pending_requests = limit;
+        self
+    }
+
+    /// How many requests of the server may wait for a handler;
+    /// [`MAX_QUEUED_SERVER_REQUESTS`](crate::MAX_QUEUED_SERVER_REQUESTS) by default.
+    pub const fn limit_queued_server_requests(mut self, limit: usize) -> Self {
+        self.settings.limits.queued_server_requests = limit;
+        self
+    }
+
+    /// How many handlers may run at once for a legacy server;
+    /// [`MAX_CONCURRENT_HANDLERS`](crate::MAX_CONCURRENT_HANDLERS) by default.
+    pub const fn limit_concurrent_handlers(mut self, limit: usize) -> Self {
+        self.settings.limits.concurrent_handlers = limit;
+        self
+    }
+
+    /// How much the response cache may hold; with no entries there is none.
+    pub const fn cache_limits(mut self, limits: CacheLimits) -> Self {
+        self.settings.cache = limits;
+        self
+    }
+
+    /// The clock by which stored responses grow old.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.settings.clock = Arc::new(clock);
+        self
+    }
+
+    /// Connects, and finds out what the server speaks.
+    ///
+    /// It takes a [`Duplex`](toolwire_transport::Duplex), an async closure that makes one, or with the feature
+    /// `child` a process to be started. A Tokio runtime with time enabled is needed.
+    ///
+    /// # Errors
+    /// When there is no connection, no answer, or no protocol version in common.
+    pub async fn connect<Kind, C: Connector<Kind>>(self, connector: C) -> Result<Client, Error> {
+        let Self { info, settings, handlers, eras } = self;
+        connect(Plan { info, settings, handlers: Arc::new(handlers), eras }, connector).await
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("info", &self.info).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

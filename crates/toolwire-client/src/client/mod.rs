@@ -1,0 +1,125 @@
+//! The handle to a connected server.
+
+mod call;
+mod methods;
+mod operation;
+mod outcome;
+mod pages;
+mod perform;
+mod raw;
+mod wire;
+
+use std::{fmt, sync::Arc};
+
+use toolwire_protocol::{
+    Era, Version,
+    codec::RequestEnvelope,
+    wire::{Implementation, ServerCapabilities},
+};
+
+use crate::{host::Host, link::Link, settings::Settings};
+
+pub use call::CallBuilder;
+pub use operation::Operation;
+pub use outcome::CallOutcome;
+pub use pages::{PageOf, Pages};
+pub(crate) use perform::{CONTEXT, Options};
+pub use raw::Raw;
+pub(crate) use wire::{Failure, InFlight, Manner, Pace, Wire};
+
+/// A connection to a server, whatever protocol version it speaks.
+///
+/// Clones are cheap and share the connection. It lives as long as any of them, or a listener or a stream of
+/// pages made from one; [`close`](Self::close) ends it for all.
+///
+/// # Cancel safety
+/// Dropping the future of a call cancels it: the server is told, unless the answer is there already.
+///
+/// ```
+/// # use toolwire_client::{Client, Error};
+/// # async fn example(client: Client) -> Result<(), Error> {
+/// let answer = client.call("add", serde_json::json!({ "a": 2, "b": 3 })).await?;
+/// println!("{}", answer.text());
+/// client.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    wire: Wire,
+    settings: Settings,
+    session: Session,
+}
+
+/// What was agreed on when the connection was made.
+pub(crate) struct Session {
+    pub(crate) envelope: RequestEnvelope,
+    pub(crate) server_info: Option<Implementation>,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(wire: Wire, settings: Settings, session: Session) -> Self {
+        Self { inner: Arc::new(Inner { wire, settings, session }) }
+    }
+
+    /// The protocol version that is spoken.
+    pub fn version(&self) -> Version {
+        self.inner.session.envelope.version()
+    }
+
+    /// The era of that version.
+    pub fn era(&self) -> Era {
+        self.version().era()
+    }
+
+    /// What the server is; a modern one need not say.
+    pub fn server_info(&self) -> Option<&Implementation> {
+        self.inner.session.server_info.as_ref()
+    }
+
+    /// What the server can do.
+    pub fn capabilities(&self) -> &ServerCapabilities {
+        &self.inner.session.capabilities
+    }
+
+    /// How to use the server, for the model.
+    pub fn instructions(&self) -> Option<&str> {
+        self.inner.session.instructions.as_deref()
+    }
+
+    /// What carries the messages: for transports that have more to offer.
+    pub fn link(&self) -> &Arc<dyn Link> {
+        &self.inner.wire.link
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.inner.wire
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.inner.wire.host
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn envelope(&self) -> &RequestEnvelope {
+        &self.inner.session.envelope
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("version", &self.version())
+            .field("server_info", &self.inner.session.server_info)
+            .finish_non_exhaustive()
+    }
+}

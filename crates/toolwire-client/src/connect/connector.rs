@@ -1,0 +1,86 @@
+//! What a client can be connected to.
+
+use std::{fmt, io, sync::Arc};
+
+use toolwire_transport::Duplex;
+
+use crate::link::{DuplexLink, Inbox, Link};
+
+/// Something that a client can be connected to.
+///
+/// It is implemented for every [`Duplex`] (once), for closures that make one (again and again), and with the
+/// feature `child` for a child process that is to be started. `Kind` only tells these apart and is inferred.
+///
+/// A server that does not survive being asked for its protocol version has to be started a second time. That is
+/// why a connector may be used again.
+#[diagnostic::on_unimplemented(
+    message = "a client cannot be connected to `{Self}`",
+    note = "it takes a `Duplex`, an async closure that returns `io::Result<impl Duplex>`, or with the feature \
+            `child` a `ChildProcess`"
+)]
+pub trait Connector<Kind>: Sized + Send {
+    /// Makes a connection whose link puts what the server says of its own accord into `inbox`.
+    fn connect(self, inbox: Inbox) -> impl Future<Output = io::Result<Connection<Self>>> + Send;
+}
+
+/// A connection that was made.
+#[expect(clippy::exhaustive_structs, reason = "every connector has to say all of it")]
+pub struct Connection<C> {
+    /// What carries the messages.
+    pub link: Arc<dyn Link>,
+    /// What the server is remembered by in an [`EraCache`](super::EraCache), such as its command.
+    pub key: Option<String>,
+    /// For another connection to the same server, if there can be one.
+    pub again: Option<C>,
+}
+
+/// Tells the implementations of [`Connector`] apart.
+pub mod kind {
+    /// It is a connection already.
+    #[derive(Debug)]
+    #[expect(clippy::exhaustive_enums, reason = "it has no values")]
+    pub enum Ready {}
+
+    /// It is a closure.
+    #[derive(Debug)]
+    #[expect(clippy::exhaustive_enums, reason = "it has no values")]
+    pub enum Closure {}
+
+    /// It is a command to be run.
+    #[derive(Debug)]
+    #[expect(clippy::exhaustive_enums, reason = "it has no values")]
+    pub enum Command {}
+}
+
+impl<D: Duplex> Connector<kind::Ready> for D {
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        Ok(Connection { link: Arc::new(DuplexLink::new(self, inbox)), key: None, again: None })
+    }
+}
+
+impl<F, Made, D> Connector<kind::Closure> for F
+where
+    F: FnMut() -> Made + Send,
+    Made: Future<Output = io::Result<D>> + Send,
+    D: Duplex,
+{
+    async fn connect(mut self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        let duplex = self().await?;
+        Ok(Connection { link: Arc::new(DuplexLink::new(duplex, inbox)), key: None, again: Some(self) })
+    }
+}
+
+#[cfg(feature = "child")]
+impl Connector<kind::Command> for toolwire_transport::ChildProcess {
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        let child = self.spawn()?;
+        let key = Some(child.handle().command().to_owned());
+        Ok(Connection { link: Arc::new(DuplexLink::new(child, inbox)), key, again: None })
+    }
+}
+
+impl<C> fmt::Debug for Connection<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("link", &self.link).field("key", &self.key).finish_non_exhaustive()
+    }
+}

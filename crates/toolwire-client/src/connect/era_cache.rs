@@ -1,0 +1,80 @@
+//! What servers turned out to speak, so that they need not be asked again.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Mutex,
+};
+
+use toolwire_protocol::Version;
+
+use crate::lock::lock;
+
+/// How many servers an [`EraCache`] remembers.
+pub const MAX_REMEMBERED_SERVERS: usize = 256;
+
+/// The versions that servers spoke, by what they are known as, such as their command.
+///
+/// Share one between clients: a legacy server that is known is not asked for what it does not understand. When
+/// a server has changed its mind, it is asked again. The oldest is forgotten when there are too many.
+#[derive(Debug, Default)]
+pub struct EraCache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    versions: HashMap<String, Version>,
+    order: VecDeque<String>,
+}
+
+impl EraCache {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The version the server spoke.
+    pub fn version(&self, key: &str) -> Option<Version> {
+        lock(&self.state).versions.get(key).copied()
+    }
+
+    /// Remembers the version of a server.
+    pub fn remember(&self, key: impl Into<String>, version: Version) {
+        let key = key.into();
+        let mut state = lock(&self.state);
+        if state.versions.insert(key.clone(), version).is_none() {
+            state.order.push_back(key);
+        }
+        if state.versions.len() > MAX_REMEMBERED_SERVERS
+            && let Some(oldest) = state.order.pop_front()
+        {
+            state.versions.remove(&oldest);
+        }
+    }
+
+    /// Forgets a server.
+    pub fn forget(&self, key: &str) {
+        let mut state = lock(&self.state);
+        state.versions.remove(key);
+        state.order.retain(|other| other != key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten() {
+        let eras = EraCache::new();
+        for number in 0..=MAX_REMEMBERED_SERVERS {
+            eras.remember(number.to_string(), Version::LATEST);
+        }
+        assert_eq!(eras.version("0"), None);
+        assert_eq!(eras.version("1"), Some(Version::LATEST));
+        eras.remember("1", Version::V2025_06_18);
+        assert_eq!(eras.version("1"), Some(Version::V2025_06_18));
+        eras.forget("1");
+        assert_eq!(eras.version("1"), None);
+    }
+}

@@ -1,0 +1,289 @@
+//! The first messages: finding out what the server speaks.
+//!
+//! The verdicts are those of [`toolwire_protocol::probe`]; here they are carried out.
+
+use std::time::Duration;
+
+use serde::{Serialize, de::DeserializeOwned};
+use toolwire_protocol::{
+    Method, MethodName, Params, Version,
+    caching::CacheKey,
+    codec::{RequestEnvelope, RequestMeta},
+    envelope::write_notification,
+    probe::{Probe, ProbeAnswer, ProbeError, ProbeVerdict},
+    wire::{
+        DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, NotificationParams, RequestParams,
+        meta::SERVER_INFO,
+    },
+};
+
+use crate::{
+    client::{CONTEXT, Failure, Manner, Operation, Pace, Session, Wire},
+    error::{Delivery, Error, ErrorKind},
+    link::{ExchangeError, LinkErrorKind},
+    settings::{EraChoice, Settings},
+};
+
+/// How to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// With `server/discover` in this version.
+    Discover(Version),
+    /// With `initialize` in this version.
+    Initialize(Version),
+    /// With `initialize` in a version that was right the last time; if it is not, as if nothing were known.
+    Remembered(Version),
+}
+
+impl Opening {
+    pub(super) fn first(choice: EraChoice, remembered: Option<Version>) -> Self {
+        match (choice, remembered) {
+            (EraChoice::Auto, Some(version)) if !version.is_modern() => Self::Remembered(version),
+            (EraChoice::Legacy, _) => Self::Initialize(Version::LATEST_LEGACY),
+            (EraChoice::Version(version), _) if !version.is_modern() => Self::Initialize(version),
+            (EraChoice::Version(version), _) => Self::Discover(version),
+            (EraChoice::Auto | EraChoice::Modern, _) => Self::Discover(Version::LATEST),
+        }
+    }
+}
+
+/// Why there is no session.
+pub(super) enum Trouble {
+    Failed(Error),
+    /// The server has to be started again, to begin like this. The error counts if it cannot be.
+    Restart(Opening, Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A conversation that is about to begin.
+pub(super) struct Handshake<'a> {
+    pub(super) wire: &'a Wire,
+    pub(super) settings: &'a Settings,
+    pub(super) info: &'a Implementation,
+}
+
+impl Handshake<'_> {
+    pub(super) async fn open(&self, opening: Opening) -> Result<Session, Trouble> {
+        match opening {
+            Opening::Discover(version) => self.probe(version).await,
+            Opening::Initialize(version) => Ok(self.initialize_or_fail(version).await?),
+            Opening::Remembered(version) => match self.initialize(version).await {
+                Ok(session) => Ok(session),
+                Err(Failed::Answer(answer, error)) if answer == ProbeAnswer::Closed => {
+                    Err(Trouble::Restart(Opening::first(self.settings.era, None), error))
+                }
+                Err(_) => self.probe(Version::LATEST).await,
+            },
+        }
+    }
+
+    /// Asks a server of unknown era, at most twice.
+    async fn probe(&self, version: Version) -> Result<Session, Trouble> {
+        let offered = self.settings.era.offered();
+        let mut sent = version;
+        for last in [false, true] {
+            let (answer, found) = self.discover(sent, self.patience()).await;
+            let probe = Probe { link: self.wire.link.family(), offered: &offered, sent };
+            match (probe.on_discover(&answer), found) {
+                (ProbeVerdict::Modern(version), Ok(found)) => return Ok(self.modern(version, found)?),
+                (ProbeVerdict::RetryModern(version), _) if !last => sent = version,
+                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, probe).await,
+                (ProbeVerdict::RestartThenInitialize(version), Err(error)) => {
+                    return Err(Trouble::Restart(Opening::Initialize(version), error));
+                }
+                // Silence and a broken connection say nothing about versions.
+                (ProbeVerdict::NoCommonVersion, Err(error)) if error.rpc().is_none() => return Err(error.into()),
+                (ProbeVerdict::NoCommonVersion, found) => {
+                    return Err(self.nothing_in_common(found.err()).into());
+                }
+                (_, Err(error)) => return Err(error.into()),
+                (_, Ok(_)) => break,
+            }
+        }
+        let text = "the server answers, and does not settle for a protocol version";
+        Err(Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text).into())
+    }
+
+    /// How long the first answer may take: with only one era to speak, silence is no answer.
+    const fn patience(&self) -> Duration {
+        match self.settings.era {
+            EraChoice::Auto => self.settings.probe_timeout,
+            _ => self.settings.request_timeout,
+        }
+    }
+
+    /// Speaks the old way after the new one was not understood.
+    async fn fall_back(&self, version: Version, probe: Probe<'_>) -> Result<Session, Trouble> {
+        let Failed::Answer(answer, error) = (match self.initialize(version).await {
+            Ok(session) => return Ok(session),
+            Err(failed) => failed,
+        }) else {
+            return Err(self.nothing_in_common(None).into());
+        };
+        // A modern server that was slow to start did not answer in time, and says so now.
+        if let ProbeVerdict::RetryModern(version) = probe.on_failed_initialize(&answer)
+            && let (_, Ok(found)) = self.discover(version, self.settings.request_timeout).await
+        {
+            return Ok(self.modern(version, found)?);
+        }
+        Err(error.into())
+    }
+
+    async fn discover(&self, version: Version, patience: Duration) -> (ProbeAnswer, Result<DiscoverResult, Error>) {
+        let asked = match self.envelope(version) {
+            Ok(envelope) => self.ask(&envelope, Method::Discover, &RequestParams::new(), patience).await,
+            Err(error) => Err(Failure::Unwritable(error)),
+        };
+        let (answer, found) = self.read::<DiscoverResult>(Method::Discover, asked).await;
+        match found {
+            Ok(found) => (ProbeAnswer::Discovered(found.supported_versions.clone()), Ok(found)),
+            Err(error) => (answer, Err(error)),
+        }
+    }
+
+    fn modern(&self, version: Version, found: DiscoverResult) -> Result<Session, Error> {
+        let envelope =
+            self.envelope(version).map_err(|error| Error::invalid_params(&Method::Discover.into(), error))?;
+        let server_info = found.meta.as_ref().and_then(|meta| meta.decode(SERVER_INFO)).and_then(Result::ok);
+        self.negotiated(version);
+        self.keep(&found);
+        Ok(Session { envelope, server_info, capabilities: found.capabilities, instructions: found.instructions })
+    }
+
+    /// Stores the result, so that asking for it again costs nothing as long as the server says so.
+    fn keep(&self, found: &DiscoverResult) {
+        let key: Option<CacheKey> = DiscoverResult::cache_key(&RequestParams::new());
+        if let (Some(key), Ok(raw)) = (key, toolwire_protocol::RawJson::of(found)) {
+            self.wire.host.with_cache(|cache, now| {
+                let ticket = cache.ticket(&key);
+                cache.insert(&key, CONTEXT, found.hint(), raw.into(), ticket, now)
+            });
+        }
+    }
+
+    async fn initialize_or_fail(&self, version: Version) -> Result<Session, Error> {
+        match self.initialize(version).await {
+            Ok(session) => Ok(session),
+            Err(Failed::Answer(_, error) | Failed::Version(error)) => Err(error),
+        }
+    }
+
+    async fn initialize(&self, version: Version) -> Result<Session, Failed> {
+        let capabilities = self.wire.host.capabilities(version.era());
+        let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
+        let envelope = RequestEnvelope::legacy(version);
+        let asked = self.ask(&envelope, Method::Initialize, &params, self.settings.request_timeout).await;
+        let (answer, result) = self.read::<InitializeResult>(Method::Initialize, asked).await;
+        let result = result.map_err(|error| Failed::Answer(answer, error))?;
+        let chosen = self.accept(&result).map_err(Failed::Version)?;
+        self.negotiated(chosen);
+        self.confirm().await.map_err(Failed::Version)?;
+        Ok(Session {
+            envelope: RequestEnvelope::legacy(chosen),
+            server_info: Some(result.server_info),
+            capabilities: result.capabilities,
+            instructions: result.instructions,
+        })
+    }
+
+    /// The version that the server has chosen, if it is one that we speak with a handshake.
+    fn accept(&self, result: &InitializeResult) -> Result<Version, Error> {
+        let chosen = result.protocol_version.parse::<Version>().ok();
+        let offered = self.settings.era.offered();
+        chosen.filter(|version| !version.is_modern() && offered.contains(version)).ok_or_else(|| {
+            let text = format!(
+                "the server wants to speak protocol version {:?}; this client speaks {}",
+                result.protocol_version,
+                names(&offered),
+            );
+            Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text)
+        })
+    }
+
+    async fn confirm(&self) -> Result<(), Error> {
+        let method = MethodName::from(Method::Initialized);
+        let message = write_notification(&method, &NotificationParams::new())
+            .map_err(|error| Error::invalid_params(&method, error))?;
+        self.wire.notify(&method, message).await
+    }
+
+    fn negotiated(&self, version: Version) {
+        self.wire.host.negotiated(version);
+        self.wire.link.negotiated(version);
+    }
+
+    fn envelope(&self, version: Version) -> serde_json::Result<RequestEnvelope> {
+        RequestEnvelope::modern(version, self.info, &self.wire.host.capabilities(version.era()))
+    }
+
+    /// Sends one of the first messages. Neither of them may be cancelled.
+    async fn ask<P: Serialize + Sync>(
+        &self,
+        envelope: &RequestEnvelope,
+        method: Method,
+        params: &P,
+        patience: Duration,
+    ) -> Result<Params, Failure> {
+        let manner = Manner { meta: RequestMeta::default(), progress: None, tell: false };
+        let mut pace = Pace { idle: patience, total: patience };
+        self.wire.ask(envelope, &method.into(), params, manner, &mut pace).await
+    }
+
+    /// What came back: as evidence, and as what it should be.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        asked: Result<Params, Failure>,
+    ) -> (ProbeAnswer, Result<T, Error>) {
+        let method = MethodName::from(method);
+        match asked {
+            Ok(result) => {
+                let result = result.decode().map_err(|error| Error::invalid_response(&method, error));
+                (ProbeAnswer::OtherResult, result)
+            }
+            Err(failure) => (evidence(&failure), Err(self.wire.explain(&method, failure).await)),
+        }
+    }
+
+    fn nothing_in_common(&self, cause: Option<Error>) -> Error {
+        let text = format!("the server speaks none of the protocol versions {}", names(&self.settings.era.offered()));
+        let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);
+        match cause {
+            Some(cause) => error.with_source(cause),
+            None => error,
+        }
+    }
+}
+
+/// Why `initialize` did not lead to a session.
+enum Failed {
+    /// The server did not agree to it.
+    Answer(ProbeAnswer, Error),
+    /// The server agreed, and we do not.
+    Version(Error),
+}
+
+fn evidence(failure: &Failure) -> ProbeAnswer {
+    match failure {
+        Failure::Timeout(_) => ProbeAnswer::Timeout,
+        Failure::Exchange(ExchangeError::Rpc(error)) => ProbeAnswer::Error(ProbeError::from(error)),
+        Failure::Exchange(ExchangeError::Link(error)) => match &error.kind {
+            LinkErrorKind::Closed => ProbeAnswer::Closed,
+            LinkErrorKind::Malformed => ProbeAnswer::OtherResult,
+            LinkErrorKind::Status(status, error) => {
+                ProbeAnswer::Status(*status, error.as_ref().map(ProbeError::from))
+            }
+            LinkErrorKind::Cancelled | LinkErrorKind::Busy | LinkErrorKind::Unreachable => ProbeAnswer::Unreachable,
+        },
+        Failure::NotTaken(_) | Failure::Unwritable(_) => ProbeAnswer::Unreachable,
+    }
+}
+
+fn names(versions: &[Version]) -> String {
+    versions.iter().map(|version| version.as_str()).collect::<Vec<_>>().join(", ")
+}

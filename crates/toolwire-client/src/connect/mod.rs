@@ -1,0 +1,79 @@
+//! Making a connection: how to get one, and how to find out what the server speaks.
+
+mod connector;
+mod era_cache;
+mod handshake;
+
+use std::sync::Arc;
+
+use toolwire_protocol::wire::{Implementation, LoggingLevel};
+
+pub use connector::{Connection, Connector, kind};
+pub use era_cache::{EraCache, MAX_REMEMBERED_SERVERS};
+
+use crate::{
+    client::{Client, Wire},
+    error::{Delivery, Error, ErrorKind},
+    host::{Handlers, Host},
+    link::Inbox,
+    settings::Settings,
+};
+use handshake::{Handshake, Opening, Trouble};
+
+/// Everything that a client brings to a connection.
+pub(crate) struct Plan {
+    pub(crate) info: Implementation,
+    pub(crate) settings: Settings,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) eras: Option<Arc<EraCache>>,
+}
+
+/// Connects, and once more if the server did not survive the first message.
+pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Result<Client, Error> {
+    let Plan { info, settings, handlers, eras } = plan;
+    let mut opening = None;
+    let mut connector = connector;
+    loop {
+        let host = Arc::new(Host::new(Arc::clone(&handlers), &settings));
+        let made = connector.connect(Inbox::new(Arc::clone(&host))).await.map_err(|error| {
+            Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made").with_source(error)
+        })?;
+        let Connection { link, key, again } = made;
+        let wire = Wire::new(link, host);
+        let handshake = Handshake { wire: &wire, settings: &settings, info: &info };
+        let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.version(key));
+        let first = opening.is_none();
+        let this = opening.take().unwrap_or_else(|| Opening::first(settings.era, remembered));
+        match handshake.open(this).await {
+            Ok(session) => {
+                if let Some((eras, key)) = eras.as_ref().zip(key) {
+                    eras.remember(key, session.envelope.version());
+                }
+                let client = Client::new(wire, settings, session);
+                ask_for_logs(&client).await;
+                return Ok(client);
+            }
+            Err(Trouble::Failed(error)) => {
+                if let Some((eras, key)) = eras.as_ref().zip(key) {
+                    eras.forget(&key);
+                }
+                return Err(error);
+            }
+            Err(Trouble::Restart(next, error)) => {
+                connector = again.filter(|_| first).ok_or(error)?;
+                opening = Some(next);
+            }
+        }
+    }
+}
+
+/// Tells a legacy server once what a modern one is told with each request.
+async fn ask_for_logs(client: &Client) {
+    let level: Option<LoggingLevel> = client.settings().log_level;
+    let legacy = !client.version().is_modern() && client.capabilities().logging.is_some();
+    if let Some(level) = level.filter(|_| legacy)
+        && let Err(error) = client.set_log_level(level).await
+    {
+        tracing::warn!(%error, "the server refused the log level");
+    }
+}

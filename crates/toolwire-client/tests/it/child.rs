@@ -1,0 +1,65 @@
+//! Servers that are child processes.
+
+use serde_json::json;
+use toolwire_client::{Client, Delivery, ErrorKind};
+use toolwire_transport::ChildProcess;
+
+/// A server that answers the first message, reads the second, complains and dies.
+const DIES: &str = r#"
+read -r line
+echo '{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}'
+read -r line
+echo 'cannot open /dev/full' >&2
+echo 'giving up' >&2
+exit 3
+"#;
+
+/// A server that does not survive what it does not know.
+const OLD: &str = r#"
+read -r line
+case "$line" in
+    *initialize*) ;;
+    *) exit 1 ;;
+esac
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"old","version":"0"}}}'
+read -r line
+read -r line
+"#;
+
+fn shell(script: &str) -> ChildProcess {
+    ChildProcess::command("sh").args(["-c", script])
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
+    let client = Client::builder("test", "1").connect(|| std::future::ready(shell(DIES).spawn())).await.unwrap();
+    let error = client.call("x", json!({})).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown));
+    let text = format!("{error:?}");
+    for part in ["exit code 3", "cannot open /dev/full", "giving up"] {
+        assert!(text.contains(part), "{part:?} is missing: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_the_probe_is_started_again_by_a_closure() {
+    let client = Client::builder("test", "1").connect(|| std::future::ready(shell(OLD).spawn())).await.unwrap();
+    assert_eq!(client.version().as_str(), "2024-11-05");
+    client.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_exist_says_so() {
+    let spawn = || std::future::ready(ChildProcess::command("no-such-program-anywhere").spawn());
+    let error = Client::builder("test", "1").connect(spawn).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(format!("{error:?}").contains("no-such-program-anywhere"), "{error:?}");
+}
+
+#[cfg(feature = "child")]
+#[tokio::test]
+async fn a_command_is_all_that_is_needed() {
+    let client = Client::builder("test", "1").connect(shell(DIES)).await.unwrap();
+    assert!(client.capabilities().tools.is_some());
+    client.close().await.unwrap();
+}

@@ -1,0 +1,3 @@
+//! Streamable HTTP for MCP: both protocol eras on one endpoint.
+
+pub mod server;

@@ -1,0 +1,23 @@
+//! A [`Server`](toolwire_server::Server) on HTTP: both protocol eras on one path, told apart request by request.
+//!
+//! [`HttpService`] is a [`tower_service::Service`], so it can be mounted in any router; [`serve_http`] is for
+//! those who want none. What it deliberately does not do: authenticate. A layer in front of it does that and
+//! leaves a [`Principal`] in the extensions of the request.
+
+mod body;
+mod config;
+mod cors;
+mod edge;
+mod legacy;
+mod modern;
+mod principal;
+mod read;
+mod response;
+mod serve;
+mod service;
+
+pub use body::Body;
+pub use config::{Cors, HttpConfig, HttpLimits, Legacy};
+pub use principal::Principal;
+pub use serve::{Serve, serve_http};
+pub use service::HttpService;

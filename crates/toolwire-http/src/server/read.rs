@@ -1,0 +1,153 @@
+//! Reading a request: its media types, then its body, within the limits.
+
+use std::{future::poll_fn, pin::pin, time::Duration};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use http_body::Body as HttpBody;
+use toolwire_protocol::RpcError;
+
+use super::{Body, response};
+
+/// An error of somebody else's body.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Which of the two forms of an answer the client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepts {
+    pub(crate) json: bool,
+    pub(crate) events: bool,
+}
+
+/// Why a request cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    MediaType,
+    Encoding,
+    NotAcceptable,
+    TooLarge { limit: usize },
+    TooSlow { limit: Duration },
+    Broken,
+}
+
+impl Accepts {
+    /// Reads `Accept`. Without one, anything goes.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+        if values.peek().is_none() {
+            return Self { json: true, events: true };
+        }
+        let mut accepts = Self { json: false, events: false };
+        for range in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
+            let mut parameters = range.split(';').map(str::trim);
+            let media = parameters.next().unwrap_or_default().to_ascii_lowercase();
+            let refused = parameters.any(|parameter| {
+                let quality = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+                quality.and_then(|quality| quality.parse::<f32>().ok()) == Some(0.0)
+            });
+            if !refused {
+                accepts.json |= matches!(&*media, "*/*" | "application/*" | "application/json");
+                accepts.events |= matches!(&*media, "*/*" | "text/*" | "text/event-stream");
+            }
+        }
+        accepts
+    }
+}
+
+/// Checks the media types of a POST.
+pub(crate) fn media_types(headers: &HeaderMap) -> Result<Accepts, Unreadable> {
+    let content_type = super::edge::text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    let media = content_type.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case("application/json") {
+        return Err(Unreadable::MediaType);
+    }
+    let encoding = super::edge::text(headers, header::CONTENT_ENCODING.as_str()).unwrap_or("identity");
+    if !encoding.eq_ignore_ascii_case("identity") {
+        return Err(Unreadable::Encoding);
+    }
+    let accepts = Accepts::of(headers);
+    if accepts.json || accepts.events { Ok(accepts) } else { Err(Unreadable::NotAcceptable) }
+}
+
+/// Reads a body to its end. One that says beforehand that it is too large is not read at all.
+pub(crate) async fn body<B>(body: B, limit: usize, time: Duration) -> Result<Bytes, Unreadable>
+where
+    B: HttpBody,
+    B::Error: Into<BoxError>,
+{
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unreadable::TooLarge { limit });
+    }
+    tokio::time::timeout(time, collect(body, limit))
+        .await
+        .unwrap_or(Err(Unreadable::TooSlow { limit: time }))
+}
+
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unreadable>
+where
+    B: HttpBody,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    loop {
+        // The frame is taken apart inside the poll, so that nothing of another type lives across an await.
+        let next = poll_fn(|task| {
+            body.as_mut().poll_frame(task).map(|frame| {
+                Some(frame?.map(|frame| match frame.into_data() {
+                    Ok(mut data) => data.copy_to_bytes(data.remaining()),
+                    Err(_trailers) => Bytes::new(),
+                }))
+            })
+        });
+        match next.await {
+            None => return Ok(if whole.is_empty() { first } else { whole.freeze() }),
+            Some(Err(error)) => {
+                let error: BoxError = error.into();
+                tracing::debug!(%error, "the body of a request broke off");
+                return Err(Unreadable::Broken);
+            }
+            Some(Ok(data)) if first.len().max(whole.len()) + data.len() > limit => {
+                return Err(Unreadable::TooLarge { limit });
+            }
+            // A body that comes in one piece, as most do, is not copied.
+            Some(Ok(data)) if first.is_empty() && whole.is_empty() => first = data,
+            Some(Ok(data)) => {
+                if whole.is_empty() {
+                    whole.extend_from_slice(&first);
+                }
+                whole.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
+impl Unreadable {
+    pub(crate) fn response(&self) -> http::Response<Body> {
+        let (status, why) = match self {
+            Self::MediaType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json".to_owned())
+            }
+            Self::Encoding => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "a body must not be compressed".to_owned())
+            }
+            Self::NotAcceptable => (
+                StatusCode::NOT_ACCEPTABLE,
+                "Accept must allow application/json and text/event-stream".to_owned(),
+            ),
+            Self::TooLarge { limit } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("a body may have at most {limit} bytes"))
+            }
+            Self::TooSlow { limit } => (
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the body did not arrive within {} s", limit.as_secs_f64()),
+            ),
+            Self::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+        };
+        response::error(status, None, &RpcError::invalid_request(why))
+    }
+}
+
+#[cfg(test)]
+mod tests;

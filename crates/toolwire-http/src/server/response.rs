@@ -1,0 +1,38 @@
+//! The few shapes a response has.
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::{HeaderValue, Response, StatusCode, header};
+use toolwire_protocol::{RequestId, RpcError, envelope::write_error};
+
+use super::Body;
+
+/// A status and nothing else.
+pub(crate) fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// One JSON-RPC message.
+pub(crate) fn json(status: u16, body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::full(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A JSON-RPC error; `id` is that of the request, where it could be read.
+pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response<Body> {
+    json(status.as_u16(), write_error(id, error))
+}
+
+/// A stream of server-sent events that no proxy may hold back or keep.
+pub(crate) fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+    let mut response = Response::new(Body::stream(stream));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

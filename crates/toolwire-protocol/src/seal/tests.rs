@@ -1,0 +1,100 @@
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Params, RawJson, Version};
+
+const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
+const OTHER: &[u8] = b"another secret, also long enough";
+
+fn ring(secrets: &[&[u8]]) -> KeyRing {
+    KeyRing::new(secrets).unwrap()
+}
+
+fn params(text: &str) -> Params {
+    Params::trusted(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+#[test]
+fn a_rotated_key_still_opens_but_no_longer_seals() {
+    let old = ring(&[SECRET]).seal([1; 24], "s", Version::LATEST, b"x");
+    let rotated = ring(&[OTHER, SECRET]);
+    assert_eq!(rotated.open(&old, "s", Version::LATEST).unwrap().plain, b"x");
+    let new = rotated.seal([2; 24], "s", Version::LATEST, b"x");
+    assert_eq!(ring(&[SECRET]).open(&new, "s", Version::LATEST), Err(Unsealable::UnknownKey));
+}
+
+#[test]
+fn secrets_must_be_long_and_present() {
+    assert_eq!(KeyRing::new([b"short"]).unwrap_err(), KeyError::TooShort { bytes: 5 });
+    assert_eq!(KeyRing::new(Vec::<Vec<u8>>::new()).unwrap_err(), KeyError::NoSecret);
+}
+
+#[test]
+fn a_state_is_for_one_server_and_version() {
+    let sealed = ring(&[SECRET]).seal([1; 24], "s", Version::V2026_07_28, b"x");
+    assert_eq!(ring(&[SECRET]).open(&sealed, "t", Version::V2026_07_28), Err(Unsealable::Forged));
+    assert_eq!(ring(&[SECRET]).open(&sealed, "s", Version::V2025_11_25), Err(Unsealable::Forged));
+}
+
+#[test]
+fn what_we_did_not_make_is_refused() {
+    for (token, reason) in [
+        ("", Unsealable::Malformed),
+        ("AAAA", Unsealable::Malformed),
+        ("not base64!", Unsealable::Malformed),
+        (&"A".repeat(MAX_SEALED_BYTES + 1), Unsealable::TooLong),
+        (&"A".repeat(100), Unsealable::Malformed),
+    ] {
+        assert_eq!(ring(&[SECRET]).open(token, "s", Version::LATEST), Err(reason));
+    }
+}
+
+#[test]
+fn the_binding_covers_the_request_and_the_caller() {
+    let bind = |text: &str, who| Binding::of("tools/call", &params(text), who);
+    let base = bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, None);
+    for same in [
+        r#"{"arguments":{"y":2,"x":1.0},"name":"a"}"#,
+        r#"{"name":"a","arguments":{"x":1,"y":2},"_meta":{"k":1},"inputResponses":{},"requestState":"s"}"#,
+    ] {
+        assert_eq!(bind(same, None), base, "{same}");
+    }
+    assert_ne!(bind(r#"{"name":"b","arguments":{"x":1,"y":2}}"#, None), base);
+    assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":3}}"#, None), base);
+    assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, Some("")), base);
+    assert_ne!(Binding::of("prompts/get", &params(r#"{"name":"a","arguments":{"x":1,"y":2}}"#), None), base);
+}
+
+#[test]
+fn a_state_ends_and_belongs_to_its_request() {
+    let binding = Binding::of("tools/call", &params("{}"), None);
+    let mut state =
+        RequestState { binding: binding.as_str().into(), expires: 100, ..RequestState::default() };
+    state.answers.insert("k".into(), RawJson::parse(r#"{"b": 1.50}"#).unwrap());
+    let plain = state.to_plain().unwrap();
+    assert_eq!(RequestState::from_plain(&plain, &binding, 99), Ok(state));
+    assert_eq!(RequestState::from_plain(&plain, &binding, 100), Err(Unsealable::Expired));
+    let other = Binding::of("tools/call", &params("{}"), Some("alice"));
+    assert_eq!(RequestState::from_plain(&plain, &other, 99), Err(Unsealable::Foreign));
+    assert_eq!(RequestState::from_plain(b"{}", &binding, 99), Err(Unsealable::Malformed));
+}
+
+proptest! {
+    #[test]
+    fn any_flipped_bit_is_noticed(plain: Vec<u8>, nonce: [u8; 24], at: prop::sample::Index, bit in 0..8_u8) {
+        use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+        let ring = ring(&[SECRET]);
+        let sealed = ring.seal(nonce, "s", Version::LATEST, &plain);
+        prop_assert_eq!(&ring.open(&sealed, "s", Version::LATEST).unwrap().plain, &plain);
+        let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(ring.open(&BASE64_URL_SAFE_NO_PAD.encode(&bytes), "s", Version::LATEST).is_err());
+    }
+
+    #[test]
+    fn no_token_panics(token: String) {
+        let _ = ring(&[SECRET]).open(&token, "s", Version::LATEST);
+    }
+}

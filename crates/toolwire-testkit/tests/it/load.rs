@@ -1,0 +1,137 @@
+//! Much at once.
+
+use std::{collections::HashSet, time::Duration};
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use toolwire_protocol::Version;
+use toolwire_server::{Args, Limits, Server, tool};
+use toolwire_testkit::{Matrix, Setup};
+use toolwire_transport::{Duplex, Sink, Source};
+
+use crate::text;
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+fn server() -> Server {
+    let slow = |Args(echo): Args<Echo>| async move {
+        tokio::task::yield_now().await;
+        echo.text
+    };
+    Server::builder("load", "1.0")
+        .tool(tool("echo", |Args(echo): Args<Echo>| async move { echo.text }))
+        .tool(tool("slow", slow))
+        .limits(Limits { queued_requests: 2000, ..Limits::default() })
+        .build()
+        .unwrap()
+}
+
+fn envelope(version: Version) -> Value {
+    if !version.is_modern() {
+        return json!({});
+    }
+    json!({
+        "io.modelcontextprotocol/protocolVersion": version.as_str(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn call(version: Version, id: usize, text: &str) -> Bytes {
+    let params = json!({ "name": "echo", "arguments": { "text": text }, "_meta": envelope(version) });
+    let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+    message.to_string().into()
+}
+
+async fn shake_hands(version: Version, source: &mut impl Source, sink: &mut impl Sink) {
+    if version.is_modern() {
+        return;
+    }
+    let params = json!({
+        "protocolVersion": version.as_str(),
+        "capabilities": {},
+        "clientInfo": { "name": "load", "version": "1" },
+    });
+    let hello = json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params });
+    sink.send(hello.to_string().into()).await.unwrap();
+    sink.flush().await.unwrap();
+    source.receive().await.unwrap().unwrap();
+    let done = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    sink.send(done.to_string().into()).await.unwrap();
+}
+
+/// The client writes everything before it reads anything, as far as the link allows; then both go on together.
+#[tokio::test]
+async fn of_large_messages_both_ways_does_not_deadlock() {
+    const MANY: usize = 200;
+    let server = server();
+    let filler = "x".repeat(64 * 1024);
+    Matrix::new()
+        .run(async |setup: Setup| {
+            let (mut source, mut sink) = setup.open(&server).split();
+            shake_hands(setup.version, &mut source, &mut sink).await;
+            let sending = async {
+                for id in 0..MANY {
+                    sink.send(call(setup.version, id, &filler)).await.unwrap();
+                }
+                sink.flush().await.unwrap();
+            };
+            let receiving = async {
+                let mut answered = HashSet::new();
+                while answered.len() < MANY {
+                    let bytes = source.receive().await.unwrap().expect("the server has left");
+                    let answer: Value = serde_json::from_slice(&bytes).unwrap();
+                    assert_eq!(text(&answer["result"]).len(), filler.len());
+                    assert!(answered.insert(answer["id"].as_u64().unwrap()), "answered twice");
+                }
+            };
+            let both = async { tokio::join!(sending, receiving) };
+            timeout(Duration::from_secs(60), both).await.expect("both sides wait for each other");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn of_a_thousand_calls_is_answered_once_each() {
+    let server = server();
+    Matrix::new()
+        .run(async |setup: Setup| {
+            let mut wire = setup.wire(&server).await;
+            let mut ids = Vec::new();
+            for number in 0..1000 {
+                let name = if number % 2 == 0 { "slow" } else { "echo" };
+                let arguments = json!({ "text": format!("call {number}") });
+                let call = json!({ "name": name, "arguments": arguments });
+                // Over a pipe nobody reads the answers meanwhile, so it must not take more than fits.
+                ids.push(wire.start("tools/call", call).await);
+            }
+            for (number, id) in ids.into_iter().enumerate() {
+                assert_eq!(text(wire.reply(id).await.result()), format!("call {number}"));
+            }
+            wire.expect_silence().await;
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_thousand_calls_is_answered_on_many_threads() {
+    let server = server();
+    Matrix::new()
+        .run(async |setup: Setup| {
+            let mut wire = setup.wire(&server).await;
+            let mut ids = Vec::new();
+            for number in 0..1000 {
+                let arguments = json!({ "text": number.to_string() });
+                ids.push(wire.start("tools/call", json!({ "name": "slow", "arguments": arguments })).await);
+            }
+            for (number, id) in ids.into_iter().enumerate() {
+                assert_eq!(text(wire.reply(id).await.result()), number.to_string());
+            }
+        })
+        .await;
+}

@@ -1,0 +1,44 @@
+//! Every feature of the server, in every revision that has it, over every link.
+
+mod cancellation;
+mod changes;
+mod completion;
+mod layers;
+mod lifecycle;
+mod limits;
+mod listen;
+mod load;
+mod logging;
+mod pagination;
+mod progress;
+mod prompts;
+mod resources;
+mod runtime;
+mod tools;
+mod transcripts;
+
+use serde_json::Value;
+use toolwire_protocol::Version;
+use toolwire_server::Server;
+
+/// The names (or URIs) of a list.
+fn names(list: &Value, member: &str) -> Vec<String> {
+    let items = list.as_array().unwrap_or_else(|| panic!("not a list: {list}"));
+    items.iter().map(|item| item[member].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// The text of a tool's result.
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}"))
+}
+
+/// Asserts that a member is there exactly from a version on.
+#[track_caller]
+fn assert_since(version: Version, since: Version, object: &Value, member: &str) {
+    assert_eq!(object.get(member).is_some(), version >= since, "{member} in {version}: {object}");
+}
+
+/// A server without anything.
+fn bare() -> Server {
+    Server::builder("bare", "1.0").build().unwrap()
+}

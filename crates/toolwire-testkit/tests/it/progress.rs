@@ -1,0 +1,90 @@
+//! Progress: only when asked for, strictly increasing, and never after the answer.
+
+use serde_json::{Value, json};
+use toolwire_protocol::Version;
+use toolwire_server::{Context, Progress, Server, tool};
+use toolwire_testkit::each;
+
+async fn copy(progress: Progress) -> &'static str {
+    for done in [1.0, 2.0, 2.0, 1.5, f64::NAN, 3.0] {
+        progress.report_message(done, 3.0, format!("{done} of 3"));
+        tokio::task::yield_now().await;
+    }
+    "copied"
+}
+
+/// Reports after it has answered, from a task of its own.
+async fn late(cx: Context) -> &'static str {
+    let progress = cx.progress();
+    progress.report(1.0, None);
+    tokio::spawn(async move {
+        for done in 2..1000 {
+            progress.report(f64::from(done), None);
+            tokio::task::yield_now().await;
+        }
+    });
+    "answered"
+}
+
+fn server() -> Server {
+    Server::builder("progress", "1.0").tool(tool("copy", copy)).tool(tool("late", late)).build().unwrap()
+}
+
+#[tokio::test]
+async fn increases_and_comes_before_the_answer() {
+    let server = server();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        for token in [json!("a token"), json!(7)] {
+            let call = json!({ "name": "copy", "_meta": { "progressToken": token } });
+            let id = wire.start("tools/call", call).await;
+            let mut seen = Vec::new();
+            loop {
+                let message = wire.next().await;
+                if message["id"] == id {
+                    break;
+                }
+                assert_eq!(message["method"], "notifications/progress");
+                let params = &message["params"];
+                assert_eq!((&params["progressToken"], params["total"].as_f64()), (&token, Some(3.0)));
+                let has_message = setup.version >= Version::V2025_03_26;
+                assert_eq!(params.get("message").is_some(), has_message, "{params}");
+                seen.push(params["progress"].as_f64().unwrap());
+            }
+            assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+            assert_eq!(seen.last(), Some(&3.0));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn is_not_sent_without_a_token() {
+    let server = server();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        let id = wire.start("tools/call", json!({ "name": "copy" })).await;
+        let message = wire.next().await;
+        assert_eq!(message["id"], id, "{message}");
+        wire.expect_silence().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ends_with_the_answer() {
+    let server = server();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        let call = json!({ "name": "late", "_meta": { "progressToken": 1 } });
+        let id = wire.start("tools/call", call).await;
+        loop {
+            let message: Value = wire.next().await;
+            if message["id"] == id {
+                break;
+            }
+        }
+        wire.expect_silence().await;
+    })
+    .await;
+}
