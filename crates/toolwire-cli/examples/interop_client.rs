@@ -33,7 +33,8 @@ async fn main() -> ExitCode {
         _ => (None, &[][..]),
     };
     let Some(choice) = choice else {
-        let _ = writeln!(std::io::stderr(), "usage: interop_client legacy|modern|auto -- COMMAND [ARGUMENTS...]");
+        let _ =
+            writeln!(std::io::stderr(), "usage: interop_client legacy|modern|auto -- COMMAND [ARGUMENTS...]");
         return ExitCode::from(2);
     };
     let mut report = Report::default();

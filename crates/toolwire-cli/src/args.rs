@@ -4,14 +4,23 @@
 
 use clap::{Parser, Subcommand};
 
-/// Toolwire: the Model Context Protocol, in every revision.
+/// Toolwire: the Model Context Protocol, in every revision
 #[derive(Debug, Parser)]
-#[command(name = "toolwire", version, about, arg_required_else_help = true, max_term_width = 90)]
+#[command(name = "toolwire", version, arg_required_else_help = true)]
+#[command(after_help = "New here? Take the tour: toolwire demo")]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// Lines are broken by hand, because clap does it only with a feature that asks the terminal for its width.
+const DEMO: &str = "\
+Take a tour: one server, and a client of each era of the protocol
+
+Runs the built-in demonstration server in this process and calls it with Toolwire's
+own client, as hosts have done until now (2025-11-25) and as the newest do (2026-07-28).
+It needs nothing else: no network, no files, no configuration.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -19,12 +28,9 @@ pub(crate) enum Command {
     Demo(Demo),
 }
 
-/// Take a tour: a server and a client, in both eras of the protocol
-///
-/// Runs the built-in demonstration server in this process and walks through it with Toolwire's own client, once
-/// as hosts have done until now (2025-11-25) and once as the newest do (2026-07-28). Needs nothing else: no
-/// network, no files, no configuration.
+/// Take a tour: one server, and a client of each era of the protocol
 #[derive(Debug, clap::Args)]
+#[command(long_about = DEMO)]
 pub(crate) struct Demo {
     /// Leave after the tour, without offering another round
     ///

@@ -56,6 +56,9 @@ pub(crate) fn exit_code(outcome: Result<()>) -> ExitCode {
 }
 
 fn is_broken_pipe(error: &Error) -> bool {
+    if let Some(Hinted { error, .. }) = error.downcast_ref() {
+        return is_broken_pipe(error);
+    }
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(broken)
 }
@@ -92,9 +95,11 @@ mod tests {
 
     #[test]
     fn only_a_reader_that_left_is_no_failure() {
-        let broken = || Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("while printing");
+        let broken = || Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(is_broken_pipe(&broken()));
+        assert!(is_broken_pipe(&broken().context("while printing")));
         assert!(is_broken_pipe(&Err::<(), _>(broken()).hint("x").unwrap_err()));
+        assert!(is_broken_pipe(&Err::<(), _>(broken().context("while printing")).hint("x").unwrap_err()));
         assert!(!is_broken_pipe(&Error::new(io::Error::other("disk on fire"))));
     }
 }

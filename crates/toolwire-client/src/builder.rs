@@ -148,14 +148,18 @@ impl ClientBuilder {
         self
     }
 
-    /// Hears every notification of the server except progress, after the client has dealt with it.
+    /// Hears every notification of the server, after the client has dealt with it. Progress comes here only if it
+    /// belongs to a token in a raw request.
     pub fn on_notification(mut self, listener: impl Fn(Notification) + Send + Sync + 'static) -> Self {
         self.handlers.notification = Some(Box::new(listener));
         self
     }
 
     /// Hears the server's log messages, from level `info` on unless [`log_level`](Self::log_level) says otherwise.
-    pub fn on_log(mut self, listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static) -> Self {
+    pub fn on_log(
+        mut self,
+        listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static,
+    ) -> Self {
         self.handlers.log = Some(Box::new(listener));
         self.settings.log_level.get_or_insert(LoggingLevel::Info);
         self
@@ -256,6 +260,9 @@ impl ClientBuilder {
 
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientBuilder").field("info", &self.info).field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("ClientBuilder")
+            .field("info", &self.info)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }

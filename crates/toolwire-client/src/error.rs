@@ -80,11 +80,8 @@ impl Error {
     }
 
     pub(crate) fn from_rpc(method: &MethodName, error: RpcError) -> Self {
-        let mut this = Self::new(
-            ErrorKind::Rpc,
-            Delivery::Rejected,
-            format!("the server refused {method}: {error}"),
-        );
+        let mut this =
+            Self::new(ErrorKind::Rpc, Delivery::Rejected, format!("the server refused {method}: {error}"));
         this.inner.rpc = Some(error);
         this
     }
@@ -110,7 +107,8 @@ impl Error {
     }
 
     pub(crate) fn not_advertised(method: &MethodName, capability: ServerCapability) -> Self {
-        let text = format!("the server did not advertise the capability {capability:?}, which {method} needs");
+        let text =
+            format!("the server did not advertise the capability {capability:?}, which {method} needs");
         Self::new(ErrorKind::NotAdvertised, Delivery::NotSent, text)
     }
 

@@ -18,7 +18,7 @@ use toolwire_protocol::{
 
 use crate::{
     Context, Extensions, Group, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer, Server,
-    TemplateRoute, ToolRoute,
+    StateKeys, TemplateRoute, ToolRoute,
     catalog::{Announced, Catalog, Registry},
     dispatch,
     handler::{Answer, SharedEndpoint},
@@ -40,6 +40,8 @@ pub struct ServerBuilder {
     custom: BTreeMap<Box<str>, SharedEndpoint>,
     list_cache: CacheHint,
     layers: Vec<Box<dyn RouteLayer>>,
+    state_keys: StateKeys,
+    replay_check: bool,
 }
 
 impl ServerBuilder {
@@ -55,6 +57,8 @@ impl ServerBuilder {
             custom: BTreeMap::new(),
             list_cache: CacheHint::default(),
             layers: Vec::new(),
+            state_keys: StateKeys::of_this_process(),
+            replay_check: false,
         }
     }
 
@@ -188,6 +192,19 @@ impl ServerBuilder {
         self
     }
 
+    /// The keys for what clients keep between the rounds of a request that asks. Replicas need the same ones.
+    pub fn state_keys(mut self, keys: StateKeys) -> Self {
+        self.state_keys = keys;
+        self
+    }
+
+    /// In debug builds, runs every handler that asks a second time before its questions go out, and fails the call
+    /// of one that asks something else or takes other steps: it would misbehave when it is run again for real.
+    pub fn replay_check(mut self, on: bool) -> Self {
+        self.replay_check = on;
+        self
+    }
+
     /// How long clients may keep lists and the description of the server. By default not at all.
     pub fn list_cache(mut self, hint: CacheHint) -> Self {
         self.list_cache = hint;
@@ -242,6 +259,8 @@ impl ServerBuilder {
             list_cache: self.list_cache,
             layers,
             shutdown: crate::cancel::Cancel::default(),
+            state_keys: self.state_keys,
+            replay_check: self.replay_check,
         }))
     }
 }

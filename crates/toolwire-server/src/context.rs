@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use toolwire_protocol::{
 
 use crate::{
     Client, Notifier, Server,
+    ask::{Asks, Board},
     cancel::Cancel,
     extract::{Log, Progress},
     handler::{FromContext, HandlerSpec, Rejection},
@@ -58,6 +59,9 @@ pub(crate) struct Exchange {
     pub(crate) mime_type: OnceLock<String>,
     pub(crate) tool: OnceLock<Arc<crate::route::ToolRoute>>,
     pub(crate) progress: crate::extract::ProgressGuard,
+    pub(crate) board: Mutex<Board>,
+    /// How to ask a legacy client.
+    pub(crate) asks: Option<Asks>,
     pub(crate) server: Server,
 }
 
@@ -156,6 +160,15 @@ impl Context {
         self.0.mime_type.get().cloned()
     }
 
+    /// Who is calling, if the transport has found out.
+    pub fn principal(&self) -> Option<&str> {
+        self.0.extensions.get::<Principal>().map(|principal| &*principal.0)
+    }
+
+    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
+        self.0.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn captures(&self) -> Option<&Variables> {
         self.0.captures.get()
     }
@@ -181,6 +194,11 @@ impl FromContext for Context {
         spec.logs();
     }
 }
+
+/// Who is calling: a name that an authenticating transport or layer puts into the [`Extensions`] of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a name and nothing else")]
+pub struct Principal(pub Arc<str>);
 
 /// Values by their type: what a transport attaches to a request, and the states of a server.
 #[derive(Clone, Default)]

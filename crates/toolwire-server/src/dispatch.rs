@@ -103,7 +103,7 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
         return now(Err(RpcError::invalid_params(format!("unknown tool: {name:?}"))));
     };
     if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
-        return now(ToolError::said(text).into_tool_output().map(Reply::CallTool));
+        return now(ToolError::said(text).into_tool_output());
     }
     let version = cx.0.version;
     // Set once: a request is routed once.
@@ -238,6 +238,9 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::ReadResource(result) => codec.write(version, result, out),
         Reply::Complete(result) => codec.write(version, result, out),
         Reply::Listen(result) => codec.write(version, result, out),
+        Reply::InputRequired(result) => codec.write(version, result, out),
+        // The engine has turned these into questions before.
+        Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
         Reply::Empty => codec.write(version, EmptyResult::new(), out),
         Reply::Prepared(Prepared(bytes)) => {

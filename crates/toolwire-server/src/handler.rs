@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 use toolwire_protocol::RpcError;
 
-use crate::{Context, Reply, schema};
+use crate::{Context, Reply, ask::AskError, schema};
 
 /// A value that is made from a request before the handler runs: an extractor.
 ///
@@ -52,6 +52,8 @@ pub enum Rejection {
     /// The arguments do not fit. A tool answers with an `isError` result that the model can read and
     /// mend; everything else with an invalid-params error.
     InvalidArguments(String),
+    /// The user was asked and did not answer.
+    Ask(AskError),
     /// Anything else: the request ends with this error.
     Fault(RpcError),
 }
@@ -115,10 +117,24 @@ pub trait Handler<In>: Clone + Send + Sync + 'static {
     fn describe(spec: &mut HandlerSpec);
 }
 
+impl<F, Fut, Out> Handler<()> for F
+where
+    F: Fn() -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Out> + Send,
+    Out: Send,
+{
+    type Output = Out;
+
+    async fn call(self, _: Context) -> Result<Out, Rejection> {
+        Ok(self().await)
+    }
+
+    fn describe(_: &mut HandlerSpec) {}
+}
+
 macro_rules! impl_handler {
     ($($extractor:ident),*) => {
-        // One name serves as the type and as its value; the empty tuple has none.
-        #[allow(non_snake_case)]
+        #[expect(non_snake_case, reason = "one name serves as the type and as its value")]
         impl<F, Fut, Out, $($extractor,)*> Handler<($($extractor,)*)> for F
         where
             F: Fn($($extractor),*) -> Fut + Clone + Send + Sync + 'static,
@@ -129,21 +145,20 @@ macro_rules! impl_handler {
             type Output = Out;
 
             async fn call(self, cx: Context) -> Result<Out, Rejection> {
-                $( let $extractor = $extractor::from_context(&cx).await?; )*
+                // Side by side, so that several questions to the user are asked at once.
+                let ($($extractor,)*) = tokio::try_join!($($extractor::from_context(&cx)),*)?;
                 // The function must not keep the request alive by itself.
                 drop(cx);
                 Ok(self($($extractor),*).await)
             }
 
             fn describe(spec: &mut HandlerSpec) {
-                let _ = &spec;
                 $( $extractor::describe(spec); )*
             }
         }
     };
 }
 
-impl_handler!();
 impl_handler!(A1);
 impl_handler!(A1, A2);
 impl_handler!(A1, A2, A3);

@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod ask;
 mod builder;
 mod cancel;
 mod catalog;
@@ -49,9 +50,13 @@ mod route;
 mod schema;
 mod server;
 
+pub use ask::{
+    Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, NeedInput, NonceStore, Question, Sample, StateKeys,
+    UrlAnswer,
+};
 pub use builder::{BuildError, ServerBuilder};
 pub use client::{Client, ClientCan};
-pub use context::{Context, Extensions};
+pub use context::{Context, Extensions, Principal};
 pub use duplex::ServeError;
 pub use extract::{Args, Extension, Log, Progress, State, Uri};
 pub use handler::{FromContext, Handler, HandlerSpec, Rejection};

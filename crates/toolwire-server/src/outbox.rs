@@ -64,6 +64,13 @@ impl Outbox {
         }
     }
 
+    /// Sends any message if there is room for it now.
+    pub(crate) fn push_message(&self, message: Bytes) {
+        if let State::Open { lane, .. } = &*self.open() {
+            let _ = lane.push(message);
+        }
+    }
+
     /// Sends any message, waiting for the reader. Says whether it was taken.
     pub(crate) async fn send_message(&self, message: Bytes) -> bool {
         let lane = match &*self.open() {

@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use toolwire_protocol::{
     RawJson,
-    wire::{CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, SubscriptionsListenResult},
+    wire::{
+        CallToolResult, CompleteResult, GetPromptResult, InputRequiredResult, ReadResourceResult,
+        SubscriptionsListenResult,
+    },
 };
+
+use crate::ask::NeedInput;
 
 /// The result of a request. Layers may look at it and change it.
 #[derive(Clone, Debug)]
@@ -21,6 +26,10 @@ pub enum Reply {
     Complete(CompleteResult),
     /// The end of `subscriptions/listen`
     Listen(SubscriptionsListenResult),
+    /// Questions that have to be answered first, as a handler has returned them.
+    NeedInput(NeedInput),
+    /// The same on its way to a modern client.
+    InputRequired(InputRequiredResult),
     /// A custom method: any object.
     Custom(RawJson),
     /// Nothing but success.

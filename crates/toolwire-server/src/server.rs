@@ -12,8 +12,8 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, TemplateRoute,
-    ToolRoute,
+    BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, StateKeys,
+    TemplateRoute, ToolRoute,
     catalog::{Announced, Catalog, Registry},
     handler::SharedEndpoint,
     route::Entry,
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) list_cache: CacheHint,
     pub(crate) layers: Option<SharedEndpoint>,
     pub(crate) shutdown: crate::cancel::Cancel,
+    pub(crate) state_keys: StateKeys,
+    pub(crate) replay_check: bool,
 }
 
 impl Server {
@@ -204,6 +206,14 @@ impl Server {
 
     pub(crate) fn outer_layers(&self) -> Option<&SharedEndpoint> {
         self.0.layers.as_ref()
+    }
+
+    pub(crate) fn replay_check(&self) -> bool {
+        self.0.replay_check
+    }
+
+    pub(crate) fn state_keys(&self) -> &StateKeys {
+        &self.0.state_keys
     }
 
     pub(crate) fn shutting_down(&self) -> &crate::cancel::Cancel {

@@ -2,6 +2,8 @@
 //!
 //! * [`Wire`] is a client that speaks one revision by hand, for tests that look at the bytes;
 //! * [`each`] and [`Matrix`] run one test body over every revision and link;
+//! * [`Setup::client`] is Toolwire's own client, pinned to the revision of the setup;
+//! * [`FakeClock`] lets a client's cache grow old at once;
 //! * [`replay`](replay()) holds a server against a conversation that was written down;
 //! * [`SpecSchemas`] hold every message of a server against the official schemas, where they are at hand.
 //!
@@ -26,6 +28,7 @@
 //! ```
 
 mod any;
+mod clock;
 mod matrix;
 pub mod replay;
 mod spec;
@@ -34,6 +37,7 @@ pub mod transcript;
 pub mod wire;
 
 pub use any::{AnyDuplex, AnySink, AnySource};
+pub use clock::FakeClock;
 pub use matrix::{Matrix, Setup, each};
 pub use replay::replay;
 pub use spec::{SPEC_VARIABLE, SpecSchemas};

@@ -10,6 +10,7 @@ use std::{
     task::Poll,
 };
 
+use toolwire_client::{Client, ClientBuilder, EraChoice};
 use toolwire_protocol::Version;
 
 use crate::{AnyDuplex, Link, Program, Target, Wire, WireBuilder};
@@ -176,6 +177,29 @@ impl Setup {
         describe: impl FnOnce(WireBuilder) -> WireBuilder,
     ) -> Wire {
         describe(Wire::builder(self.version)).over(self.open(target)).await
+    }
+
+    /// A client that speaks only this revision.
+    ///
+    /// # Panics
+    /// When it cannot be connected.
+    pub async fn client(&self, target: &impl Target) -> Client {
+        self.client_with(target, |builder| builder).await
+    }
+
+    /// A client that speaks only this revision, described further by `describe`.
+    ///
+    /// # Panics
+    /// When it cannot be connected.
+    pub async fn client_with(
+        &self,
+        target: &impl Target,
+        describe: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> Client {
+        let builder = Client::builder("toolwire-testkit", env!("CARGO_PKG_VERSION"));
+        let builder = describe(builder.era(EraChoice::Version(self.version)));
+        let connected = builder.connect(self.open(target)).await;
+        connected.unwrap_or_else(|error| panic!("the client could not be connected: {error:?}"))
     }
 }
 

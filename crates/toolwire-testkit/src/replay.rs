@@ -29,7 +29,6 @@ use crate::{Target, Wire};
 /// # async fn main() {
 /// let server = Server::builder("demo", "1.0").build().unwrap();
 /// let transcript = r#"
-///     # A question that nobody can answer is refused, and the connection lives on.
 ///     -> {"jsonrpc":"2.0","id":null,"method":"ping"}
 ///     <- {"jsonrpc":"2.0","error":{"code":-32600,"message":"*null*"}}
 ///     -> {"jsonrpc":"2.0","id":"a","method":"ping"}

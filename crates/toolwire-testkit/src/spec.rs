@@ -127,7 +127,9 @@ impl Revision {
             self.keyword: self.definitions,
         });
         let schema = Schema::compile(&root).map_err(|error| format!("{definition}: {error}"))?;
-        Ok(Arc::clone(compiled.entry(definition.to_owned()).or_insert(Arc::new(schema))))
+        let schema = Arc::new(schema);
+        compiled.insert(definition.to_owned(), Arc::clone(&schema));
+        Ok(schema)
     }
 }
 

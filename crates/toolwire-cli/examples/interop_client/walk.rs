@@ -1,9 +1,6 @@
 //! The walk through a server that offers the shared catalogue of `interop/README.md`.
 
-use std::{
-
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -153,7 +150,9 @@ impl Walk<'_> {
         };
         report.check("resources/read of text", text).await;
         let blob = async {
-            let ResourceContents::Blob(blob) = read(client, "demo://logo").await? else { bail!("not a blob") };
+            let ResourceContents::Blob(blob) = read(client, "demo://logo").await? else {
+                bail!("not a blob")
+            };
             ensure!(blob.mime_type.as_deref() == Some("image/png"), "{:?}", blob.mime_type);
             // The signature of a PNG file in base64.
             ensure!(blob.blob.starts_with("iVBORw0KGgo"), "not a PNG");

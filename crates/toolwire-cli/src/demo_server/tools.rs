@@ -11,6 +11,9 @@ use toolwire::{
 /// The pause between two steps of `count`: long enough for each to be seen, short enough for tests.
 const STEP: Duration = Duration::from_millis(5);
 
+/// How far `count` goes: to where a patient person would still wait.
+const MAX_COUNT: u8 = 100;
+
 /// The arguments of `add`.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Addends {
@@ -28,7 +31,8 @@ pub(super) struct Sum {
 }
 
 pub(super) async fn add(Args(Addends { a, b }): Args<Addends>) -> Result<Json<Sum>, ToolError> {
-    let sum = a.checked_add(b).ok_or(ToolError::said("the sum is too large; choose smaller numbers"))?;
+    let sum =
+        a.checked_add(b).ok_or_else(|| ToolError::said("the sum is too large; choose smaller numbers"))?;
     Ok(Json(Sum { sum }))
 }
 
@@ -51,11 +55,18 @@ pub(super) async fn fail() -> Result<String, ToolError> {
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Count {
     /// Where to stop.
-    #[schemars(range(min = 1, max = 100))]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
     to: u8,
 }
 
-pub(super) async fn count(Args(Count { to }): Args<Count>, progress: Progress, log: Log) -> String {
+pub(super) async fn count(
+    Args(Count { to }): Args<Count>,
+    progress: Progress,
+    log: Log,
+) -> Result<String, ToolError> {
+    if !(1..=MAX_COUNT).contains(&to) {
+        return Err(ToolError::said(format!("cannot count to {to}; choose a number from 1 to {MAX_COUNT}")));
+    }
     let log = log.named("count");
     log.info(format!("counting to {to}"));
     for step in 1..=to {
@@ -63,5 +74,5 @@ pub(super) async fn count(Args(Count { to }): Args<Count>, progress: Progress, l
         progress.report_message(f64::from(step), f64::from(to), format!("{step} of {to}"));
         log.info(step);
     }
-    format!("counted to {to}")
+    Ok(format!("counted to {to}"))
 }

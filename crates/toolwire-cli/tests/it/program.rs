@@ -44,7 +44,7 @@ pub(crate) fn finish(mut child: Child) -> Ended {
 }
 
 /// Waits for the end of a process, so that no test leaves one behind.
-pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+fn ended(child: &mut Child) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait().unwrap() {

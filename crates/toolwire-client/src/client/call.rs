@@ -90,7 +90,10 @@ impl<T: Operation<Params = PaginatedRequestParams>> CallBuilder<T> {
 
 impl CallBuilder<CompleteResult> {
     /// Tells what has been filled in already.
-    pub fn context(mut self, arguments: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
+    pub fn context(
+        mut self,
+        arguments: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Self {
         let arguments: BTreeMap<String, String> =
             arguments.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         self.params = self.params.map(|params| params.context(CompletionContext::new().arguments(arguments)));

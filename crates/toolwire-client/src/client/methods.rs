@@ -7,20 +7,15 @@ use toolwire_protocol::{
     Method, MethodName, RawJson,
     envelope::write_notification,
     wire::{
-        CallToolRequestParams, CompleteRequestParams, CompleteResult, CompletionArgument, CompletionReference,
-        DiscoverResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams, PaginatedRequestParams, Prompt,
-        ReadResourceRequestParams, ReadResourceResult, RequestParams, Resource, ResourceTemplate,
-        SetLevelRequestParams, Tool,
+        CallToolRequestParams, CompleteRequestParams, CompleteResult, CompletionArgument,
+        CompletionReference, DiscoverResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams,
+        PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResult, RequestParams,
+        Resource, ResourceTemplate, SetLevelRequestParams, Tool,
     },
 };
 
-use super::{
-    CallBuilder, Client,
-    pages::Pages,
-    perform::Options,
-    raw::Raw,
-};
+use super::{CallBuilder, Client, pages::Pages, perform::Options, raw::Raw};
 use crate::{error::Error, listen::ListenBuilder};
 
 impl Client {
@@ -103,10 +98,15 @@ impl Client {
     }
 
     /// Fills in a prompt. `arguments` must serialise to an object of strings, or to `null` for none.
-    pub fn get_prompt(&self, name: impl Into<String>, arguments: impl Serialize) -> CallBuilder<GetPromptResult> {
+    pub fn get_prompt(
+        &self,
+        name: impl Into<String>,
+        arguments: impl Serialize,
+    ) -> CallBuilder<GetPromptResult> {
         let method = MethodName::from(Method::GetPrompt);
         let arguments = object(Method::GetPrompt, &arguments).and_then(|arguments| {
-            let strings = arguments.map(|arguments| arguments.decode::<BTreeMap<String, String>>()).transpose();
+            let strings =
+                arguments.map(|arguments| arguments.decode::<BTreeMap<String, String>>()).transpose();
             strings.map_err(|error| Error::invalid_params(&method, format_args!("arguments: {error}")))
         });
         let params = arguments.map(|arguments| {

@@ -8,8 +8,8 @@ use toolwire_protocol::{
     wire::{
         CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult, GetPromptRequestParams,
         GetPromptResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestParams,
-        ResultType,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult,
+        RequestParams, ResultType,
     },
 };
 
@@ -65,6 +65,16 @@ macro_rules! cacheable {
     };
 }
 
+macro_rules! paginated {
+    () => {
+        cacheable!();
+
+        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
+            key(Self::METHOD, "cursor", params.cursor.as_ref())
+        }
+    };
+}
+
 macro_rules! multi_round_trip {
     () => {
         fn answer(params: &mut Self::Params, responses: Option<InputResponses>, state: Option<String>) {
@@ -95,32 +105,16 @@ macro_rules! operation {
 
 operation! {
     ListToolsResult(PaginatedRequestParams) = ListTools {
-        cacheable!();
-
-        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
-            key(Self::METHOD, "cursor", params.cursor.as_ref())
-        }
+        paginated!();
     }
     ListPromptsResult(PaginatedRequestParams) = ListPrompts {
-        cacheable!();
-
-        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
-            key(Self::METHOD, "cursor", params.cursor.as_ref())
-        }
+        paginated!();
     }
     ListResourcesResult(PaginatedRequestParams) = ListResources {
-        cacheable!();
-
-        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
-            key(Self::METHOD, "cursor", params.cursor.as_ref())
-        }
+        paginated!();
     }
     ListResourceTemplatesResult(PaginatedRequestParams) = ListResourceTemplates {
-        cacheable!();
-
-        fn cache_key(params: &PaginatedRequestParams) -> Option<CacheKey> {
-            key(Self::METHOD, "cursor", params.cursor.as_ref())
-        }
+        paginated!();
     }
     ReadResourceResult(ReadResourceRequestParams) = ReadResource {
         cacheable!();

@@ -76,7 +76,8 @@ impl CallOutcome {
 
     fn failure(&self) -> Error {
         let text = self.text();
-        let text = if text.is_empty() { format!("{} failed without a message", Method::CallTool) } else { text };
+        let text =
+            if text.is_empty() { format!("{} failed without a message", Method::CallTool) } else { text };
         Error::new(ErrorKind::Tool, Delivery::Rejected, text)
     }
 }
@@ -93,7 +94,8 @@ mod tests {
 
     #[test]
     fn data_comes_from_the_structure_or_else_from_the_text() {
-        let text = outcome(json!({"content": [{"type": "text", "text": "[1,"}, {"type": "text", "text": "2]"}]}));
+        let text =
+            outcome(json!({"content": [{"type": "text", "text": "[1,"}, {"type": "text", "text": "2]"}]}));
         assert_eq!(text.text(), "[1,\n2]");
         assert_eq!(text.json::<Vec<u8>>().unwrap(), [1, 2]);
         let both = outcome(json!({"content": [{"type": "text", "text": "7"}], "structuredContent": null}));

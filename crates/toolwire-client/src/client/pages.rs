@@ -12,8 +12,8 @@ use futures_core::Stream;
 use toolwire_protocol::{
     ErrorCode,
     wire::{
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        Prompt, Resource, ResourceTemplate, Tool,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, Prompt, Resource, ResourceTemplate, Tool,
     },
 };
 use toolwire_transport::BoxFuture;

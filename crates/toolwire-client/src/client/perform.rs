@@ -1,11 +1,6 @@
 //! A typed request from beginning to end: the cache before it, the rounds within it.
 
-use std::{
-    future::poll_fn,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -75,7 +70,9 @@ impl Client {
                 can.completions.is_some() || self.version() == Version::V2024_11_05
             }
             ServerCapability::Logging => can.logging.is_some(),
-            ServerCapability::Tasks => can.tasks.is_some() || can.has_extension("io.modelcontextprotocol/tasks"),
+            ServerCapability::Tasks => {
+                can.tasks.is_some() || can.has_extension("io.modelcontextprotocol/tasks")
+            }
             _ => true,
         }
     }
@@ -128,11 +125,8 @@ impl Client {
         options: &mut Options,
         pace: &mut Pace,
     ) -> Result<Params, Error> {
-        let meta = RequestMeta {
-            progress_token: None,
-            log_level: options.log_level.or(self.settings().log_level),
-            own: options.meta.as_ref(),
-        };
+        let log_level = options.log_level.or_else(|| self.settings().log_level);
+        let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let manner = Manner { meta, progress: options.progress.as_mut(), tell: true };
         match self.wire().ask(self.envelope(), method, params, manner, pace).await {
             Ok(result) => Ok(result),
@@ -200,7 +194,10 @@ impl Client {
                 result.decode().map(Answer::NeedsInput)
             }
             Some(other) => {
-                return Err(Error::invalid_response(method, format_args!("unexpected result type {:?}", other.as_str())));
+                return Err(Error::invalid_response(
+                    method,
+                    format_args!("unexpected result type {:?}", other.as_str()),
+                ));
             }
         }
         .map_err(|error| Error::invalid_response(method, error))
@@ -218,7 +215,8 @@ impl Client {
         match input.input_requests.filter(|requests| !requests.is_empty()) {
             Some(requests) => {
                 let responses = self.fulfil(requests).await.map_err(|(key, error)| {
-                    let text = format!("{method} needs an answer to {key:?} that this client cannot give: {error}");
+                    let text =
+                        format!("{method} needs an answer to {key:?} that this client cannot give: {error}");
                     Error::new(ErrorKind::Unanswerable, Delivery::Rejected, text)
                 })?;
                 Ok((Some(responses), state))
@@ -246,7 +244,10 @@ impl Client {
         }
         let mut open: Vec<Question<'_>> = requests
             .into_iter()
-            .map(|(key, request)| Question { key, state: QuestionState::Open(Box::pin(self.host().fulfil(request))) })
+            .map(|(key, request)| Question {
+                key,
+                state: QuestionState::Open(Box::pin(self.host().fulfil(request))),
+            })
             .collect();
         poll_fn(|cx| {
             let mut waiting = false;

@@ -153,7 +153,8 @@ impl Wire {
         let error = match failure {
             Failure::Timeout(after) => return Error::timeout(method, after),
             Failure::NotTaken(after) => {
-                let text = format!("the server did not read anything for {after:?}, so {method} was not sent");
+                let text =
+                    format!("the server did not read anything for {after:?}, so {method} was not sent");
                 return Error::new(ErrorKind::Timeout, Delivery::NotSent, text);
             }
             Failure::Unwritable(error) => return Error::invalid_params(method, error),
@@ -168,7 +169,9 @@ impl Wire {
                 Error::new(ErrorKind::Closed, error.delivery, text)
             }
             LinkErrorKind::Status(_, Some(rpc)) => Error::from_rpc(method, rpc),
-            kind => Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message)),
+            kind => {
+                Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))
+            }
         }
     }
 }
@@ -279,7 +282,8 @@ impl<'a> Stopwatch<'a> {
 
     /// The limit that is reached first.
     fn limit(&self) -> Duration {
-        let idle_first = self.idle.at + self.pace.idle.min(FOR_EVER) <= self.total.at + self.pace.total.min(FOR_EVER);
+        let idle_first =
+            self.idle.at + self.pace.idle.min(FOR_EVER) <= self.total.at + self.pace.total.min(FOR_EVER);
         if idle_first { self.pace.idle } else { self.pace.total }
     }
 

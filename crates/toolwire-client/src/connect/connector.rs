@@ -13,6 +13,17 @@ use crate::link::{DuplexLink, Inbox, Link};
 ///
 /// A server that does not survive being asked for its protocol version has to be started a second time. That is
 /// why a connector may be used again.
+///
+/// ```no_run
+/// use toolwire_client::{Client, Error};
+/// use toolwire_transport::ChildProcess;
+///
+/// # async fn example() -> Result<(), Error> {
+/// let start = || async { ChildProcess::command("some-server").spawn() };
+/// let client = Client::builder("demo", "1.0").connect(start).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a client cannot be connected to `{Self}`",
     note = "it takes a `Duplex`, an async closure that returns `io::Result<impl Duplex>`, or with the feature \
@@ -32,6 +43,30 @@ pub struct Connection<C> {
     pub key: Option<String>,
     /// For another connection to the same server, if there can be one.
     pub again: Option<C>,
+    /// For a connection by other means, when the server understands nothing that comes this way: a server of
+    /// the first revision may only be reached by the HTTP transport of that time.
+    pub fallback: Option<C>,
+}
+
+impl<C> Connection<C> {
+    /// A connection over a [`Duplex`].
+    pub fn over(duplex: impl Duplex, inbox: Inbox) -> Self {
+        Self { link: Arc::new(DuplexLink::new(duplex, inbox)), key: None, again: None, fallback: None }
+    }
+
+    /// Says what the server is remembered by.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Says how to connect again.
+    #[must_use]
+    pub fn again(mut self, again: C) -> Self {
+        self.again = Some(again);
+        self
+    }
 }
 
 /// Tells the implementations of [`Connector`] apart.
@@ -54,7 +89,7 @@ pub mod kind {
 
 impl<D: Duplex> Connector<kind::Ready> for D {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        Ok(Connection { link: Arc::new(DuplexLink::new(self, inbox)), key: None, again: None })
+        Ok(Connection::over(self, inbox))
     }
 }
 
@@ -66,7 +101,7 @@ where
 {
     async fn connect(mut self, inbox: Inbox) -> io::Result<Connection<Self>> {
         let duplex = self().await?;
-        Ok(Connection { link: Arc::new(DuplexLink::new(duplex, inbox)), key: None, again: Some(self) })
+        Ok(Connection::over(duplex, inbox).again(self))
     }
 }
 
@@ -74,8 +109,8 @@ where
 impl Connector<kind::Command> for toolwire_transport::ChildProcess {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
         let child = self.spawn()?;
-        let key = Some(child.handle().command().to_owned());
-        Ok(Connection { link: Arc::new(DuplexLink::new(child, inbox)), key, again: None })
+        let key = child.handle().command().to_owned();
+        Ok(Connection::over(child, inbox).key(key))
     }
 }
 

@@ -12,8 +12,8 @@ use toolwire_protocol::{
     envelope::write_notification,
     probe::{Probe, ProbeAnswer, ProbeError, ProbeVerdict},
     wire::{
-        DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, NotificationParams, RequestParams,
-        meta::SERVER_INFO,
+        DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, NotificationParams,
+        RequestParams, meta::SERVER_INFO,
     },
 };
 
@@ -52,6 +52,8 @@ pub(super) enum Trouble {
     Failed(Error),
     /// The server has to be started again, to begin like this. The error counts if it cannot be.
     Restart(Opening, Error),
+    /// The server has to be reached by other means, to begin like this. The error counts if it cannot be.
+    Elsewhere(Opening, Error),
 }
 
 impl From<Error> for Trouble {
@@ -71,10 +73,10 @@ impl Handshake<'_> {
     pub(super) async fn open(&self, opening: Opening) -> Result<Session, Trouble> {
         match opening {
             Opening::Discover(version) => self.probe(version).await,
-            Opening::Initialize(version) => Ok(self.initialize_or_fail(version).await?),
+            Opening::Initialize(version) => self.fall_back(version, Version::LATEST).await,
             Opening::Remembered(version) => match self.initialize(version).await {
                 Ok(session) => Ok(session),
-                Err(Failed::Answer(answer, error)) if answer == ProbeAnswer::Closed => {
+                Err(Failed::Answer(ProbeAnswer::Closed, error)) => {
                     Err(Trouble::Restart(Opening::first(self.settings.era, None), error))
                 }
                 Err(_) => self.probe(Version::LATEST).await,
@@ -92,12 +94,14 @@ impl Handshake<'_> {
             match (probe.on_discover(&answer), found) {
                 (ProbeVerdict::Modern(version), Ok(found)) => return Ok(self.modern(version, found)?),
                 (ProbeVerdict::RetryModern(version), _) if !last => sent = version,
-                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, probe).await,
+                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, sent).await,
                 (ProbeVerdict::RestartThenInitialize(version), Err(error)) => {
                     return Err(Trouble::Restart(Opening::Initialize(version), error));
                 }
                 // Silence and a broken connection say nothing about versions.
-                (ProbeVerdict::NoCommonVersion, Err(error)) if error.rpc().is_none() => return Err(error.into()),
+                (ProbeVerdict::NoCommonVersion, Err(error)) if error.rpc().is_none() => {
+                    return Err(error.into());
+                }
                 (ProbeVerdict::NoCommonVersion, found) => {
                     return Err(self.nothing_in_common(found.err()).into());
                 }
@@ -117,24 +121,35 @@ impl Handshake<'_> {
         }
     }
 
-    /// Speaks the old way after the new one was not understood.
-    async fn fall_back(&self, version: Version, probe: Probe<'_>) -> Result<Session, Trouble> {
-        let Failed::Answer(answer, error) = (match self.initialize(version).await {
+    /// Speaks the old way, because the new one was not wanted or not understood when it was tried as `sent`.
+    async fn fall_back(&self, version: Version, sent: Version) -> Result<Session, Trouble> {
+        let (answer, error) = match self.initialize(version).await {
             Ok(session) => return Ok(session),
-            Err(failed) => failed,
-        }) else {
-            return Err(self.nothing_in_common(None).into());
+            Err(Failed::Version(error)) => return Err(error.into()),
+            Err(Failed::Answer(answer, error)) => (answer, error),
         };
-        // A modern server that was slow to start did not answer in time, and says so now.
-        if let ProbeVerdict::RetryModern(version) = probe.on_failed_initialize(&answer)
-            && let (_, Ok(found)) = self.discover(version, self.settings.request_timeout).await
-        {
-            return Ok(self.modern(version, found)?);
+        let offered = self.settings.era.offered();
+        let probe = Probe { link: self.wire.link.family(), offered: &offered, sent };
+        match probe.on_failed_initialize(&answer) {
+            // A modern server that was slow to start did not answer in time, and says so now.
+            ProbeVerdict::RetryModern(version) => {
+                match self.discover(version, self.settings.request_timeout).await {
+                    (_, Ok(found)) => Ok(self.modern(version, found)?),
+                    _ => Err(error.into()),
+                }
+            }
+            ProbeVerdict::TryHttpSse => {
+                Err(Trouble::Elsewhere(Opening::Initialize(Version::V2024_11_05), error))
+            }
+            _ => Err(error.into()),
         }
-        Err(error.into())
     }
 
-    async fn discover(&self, version: Version, patience: Duration) -> (ProbeAnswer, Result<DiscoverResult, Error>) {
+    async fn discover(
+        &self,
+        version: Version,
+        patience: Duration,
+    ) -> (ProbeAnswer, Result<DiscoverResult, Error>) {
         let asked = match self.envelope(version) {
             Ok(envelope) => self.ask(&envelope, Method::Discover, &RequestParams::new(), patience).await,
             Err(error) => Err(Failure::Unwritable(error)),
@@ -152,7 +167,12 @@ impl Handshake<'_> {
         let server_info = found.meta.as_ref().and_then(|meta| meta.decode(SERVER_INFO)).and_then(Result::ok);
         self.negotiated(version);
         self.keep(&found);
-        Ok(Session { envelope, server_info, capabilities: found.capabilities, instructions: found.instructions })
+        Ok(Session {
+            envelope,
+            server_info,
+            capabilities: found.capabilities,
+            instructions: found.instructions,
+        })
     }
 
     /// Stores the result, so that asking for it again costs nothing as long as the server says so.
@@ -163,13 +183,6 @@ impl Handshake<'_> {
                 let ticket = cache.ticket(&key);
                 cache.insert(&key, CONTEXT, found.hint(), raw.into(), ticket, now)
             });
-        }
-    }
-
-    async fn initialize_or_fail(&self, version: Version) -> Result<Session, Error> {
-        match self.initialize(version).await {
-            Ok(session) => Ok(session),
-            Err(Failed::Answer(_, error) | Failed::Version(error)) => Err(error),
         }
     }
 
@@ -251,7 +264,10 @@ impl Handshake<'_> {
     }
 
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
-        let text = format!("the server speaks none of the protocol versions {}", names(&self.settings.era.offered()));
+        let text = format!(
+            "the server speaks none of the protocol versions {}",
+            names(&self.settings.era.offered())
+        );
         let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);
         match cause {
             Some(cause) => error.with_source(cause),
@@ -278,7 +294,9 @@ fn evidence(failure: &Failure) -> ProbeAnswer {
             LinkErrorKind::Status(status, error) => {
                 ProbeAnswer::Status(*status, error.as_ref().map(ProbeError::from))
             }
-            LinkErrorKind::Cancelled | LinkErrorKind::Busy | LinkErrorKind::Unreachable => ProbeAnswer::Unreachable,
+            LinkErrorKind::Cancelled | LinkErrorKind::Busy | LinkErrorKind::Unreachable => {
+                ProbeAnswer::Unreachable
+            }
         },
         Failure::NotTaken(_) | Failure::Unwritable(_) => ProbeAnswer::Unreachable,
     }

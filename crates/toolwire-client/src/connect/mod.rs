@@ -36,9 +36,10 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
     loop {
         let host = Arc::new(Host::new(Arc::clone(&handlers), &settings));
         let made = connector.connect(Inbox::new(Arc::clone(&host))).await.map_err(|error| {
-            Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made").with_source(error)
+            Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made")
+                .with_source(error)
         })?;
-        let Connection { link, key, again } = made;
+        let Connection { link, key, again, fallback } = made;
         let wire = Wire::new(link, host);
         let handshake = Handshake { wire: &wire, settings: &settings, info: &info };
         let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.version(key));
@@ -61,6 +62,10 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
             }
             Err(Trouble::Restart(next, error)) => {
                 connector = again.filter(|_| first).ok_or(error)?;
+                opening = Some(next);
+            }
+            Err(Trouble::Elsewhere(next, error)) => {
+                connector = fallback.filter(|_| first).ok_or(error)?;
                 opening = Some(next);
             }
         }

@@ -83,13 +83,11 @@ impl Desk {
     /// The next request; without one the clerk goes home.
     fn next(&mut self, done: &RequestId) -> Option<Begun> {
         self.running.remove(done);
-        match self.waiting.pop_front() {
-            Some(waiting) => Some(self.begin(waiting)),
-            None => {
-                self.clerks -= 1;
-                None
-            }
+        let next = self.waiting.pop_front();
+        if next.is_none() {
+            self.clerks -= 1;
         }
+        next.map(|waiting| self.begin(waiting))
     }
 }
 

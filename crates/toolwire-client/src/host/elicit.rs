@@ -1,8 +1,9 @@
 //! Asking the person in front of the client.
 
 use serde::Serialize;
-use toolwire_protocol::wire::{
-    ElicitAction, ElicitRequestParams, ElicitResult, JsonObject, RequestedSchema,
+use toolwire_protocol::{
+    schema::fill_defaults,
+    wire::{ElicitAction, ElicitRequestParams, ElicitResult, RequestedSchema},
 };
 
 /// What a server wants to know from the person in front of the client.
@@ -91,7 +92,10 @@ impl ElicitReply {
         let mut result = self.0;
         match (result.action, schema) {
             (ElicitAction::Accept, Some(schema)) => {
-                fill_defaults(schema, result.content.get_or_insert_default());
+                let content = result.content.get_or_insert_default();
+                if let Ok(schema) = serde_json::to_value(schema) {
+                    fill_defaults(&schema, content);
+                }
             }
             // Only a form that was accepted has content.
             _ => result.content = None,
@@ -103,20 +107,6 @@ impl ElicitReply {
 impl From<ElicitResult> for ElicitReply {
     fn from(result: ElicitResult) -> Self {
         Self(result)
-    }
-}
-
-/// Gives each field that has none its default value.
-fn fill_defaults(schema: &RequestedSchema, content: &mut JsonObject) {
-    for (name, field) in schema.properties.iter() {
-        if content.contains_key(name) {
-            continue;
-        }
-        // All kinds of fields have it under the same name.
-        let default = serde_json::to_value(field).ok().and_then(|field| field.get("default").cloned());
-        if let Some(default) = default {
-            content.insert(name.to_owned(), default);
-        }
     }
 }
 

@@ -10,9 +10,9 @@ use std::{
 use toolwire_protocol::{
     Era, ErrorCode, Notification, RawJson, RpcError,
     wire::{
-        CapabilityMap, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-        ElicitationCapability, InputRequest, JsonObject, ListRootsResult, LoggingMessageNotificationParams, Root,
-        RootsCapability, SamplingCapability,
+        CapabilityMap, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, ListRootsResult,
+        LoggingMessageNotificationParams, Root, RootsCapability, SamplingCapability,
     },
 };
 use toolwire_transport::BoxFuture;
@@ -142,5 +142,6 @@ pub(crate) fn quietly(call: impl FnOnce()) {
 
 fn panic_text(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("something else than text")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("something else than text")
 }

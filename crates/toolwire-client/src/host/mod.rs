@@ -124,7 +124,7 @@ impl Host {
             Method::SubscriptionsAcknowledged => {
                 let acknowledged = params.decode::<SubscriptionsAcknowledgedNotificationParams>();
                 if let (Ok(acknowledged), Some(tag)) = (acknowledged, tag_of(params)) {
-                    self.hub.acknowledged(&tag, acknowledged.notifications);
+                    self.hub.acknowledged(&tag, &acknowledged.notifications);
                 }
             }
             Method::Cancelled => {
@@ -160,7 +160,9 @@ fn question(request: &Request) -> Result<InputRequest, RpcError> {
     let decoded = match request.method.known() {
         Some(Method::Elicit) => request.params.decode().map(InputRequest::Elicit),
         Some(Method::CreateMessage) => request.params.decode().map(InputRequest::CreateMessage),
-        Some(Method::ListRoots) => request.params.decode().map(|params| InputRequest::ListRoots(Some(params))),
+        Some(Method::ListRoots) => {
+            request.params.decode().map(|params| InputRequest::ListRoots(Some(params)))
+        }
         _ => return Err(RpcError::method_not_found(request.method.as_str())),
     };
     decoded.map_err(|error| RpcError::invalid_params(format!("{}: {error}", request.method)))

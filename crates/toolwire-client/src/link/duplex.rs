@@ -25,7 +25,7 @@ use toolwire_protocol::{
 };
 use toolwire_transport::{BoxFuture, Diagnostics, Duplex, FairQueue, Source, fair::QUEUE_BYTES, write_loop};
 
-use super::{Exchange, ExchangeFeed, Inbox, Link, LinkError, LinkErrorKind, Outgoing};
+use super::{Exchange, ExchangeError, ExchangeFeed, Inbox, Link, LinkError, LinkErrorKind, Outgoing};
 use crate::{
     error::Delivery,
     lock::lock,
@@ -117,7 +117,8 @@ impl Link for DuplexLink {
     }
 
     fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>> {
-        let posted = self.core.queue.post(message).map_err(|_| not_sent("the connection to the server is closed"));
+        let posted =
+            self.core.queue.post(message).map_err(|_| not_sent("the connection to the server is closed"));
         Box::pin(std::future::ready(posted))
     }
 
@@ -143,7 +144,7 @@ impl Link for DuplexLink {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        self.core.end("this client closed the connection", LinkErrorKind::Cancelled, &self.inbox);
+        self.core.end("this client closed the connection", &LinkErrorKind::Cancelled, &self.inbox);
         let writer = lock(&self.writer).take();
         let diagnostics = self.diagnostics.clone();
         let reader = self.reader.clone();
@@ -163,7 +164,7 @@ impl Link for DuplexLink {
 impl Drop for DuplexLink {
     fn drop(&mut self) {
         // The writer ends by itself after it has written what is waiting and closed its half.
-        self.core.end("the client was dropped", LinkErrorKind::Cancelled, &self.inbox);
+        self.core.end("the client was dropped", &LinkErrorKind::Cancelled, &self.inbox);
         self.reader.abort();
     }
 }
@@ -238,7 +239,7 @@ impl Core {
         match message {
             Message::Response(response) => self.answer(response),
             Message::Notification(notification) if notification.method.known() == Some(Method::Progress) => {
-                self.progress(notification);
+                self.progress(notification, inbox);
             }
             Message::Notification(notification) => inbox.notification(&notification),
             Message::Request(request) => {
@@ -256,10 +257,10 @@ impl Core {
             Some(id) => self.take(id),
             None => self.only_one(),
         };
-        match feed {
-            Some(feed) => feed.finish(response.outcome.map_err(super::ExchangeError::Rpc)),
-            None => tracing::debug!(id = ?response.id, "an answer that nobody waits for"),
-        }
+        let Some(feed) = feed else {
+            return tracing::debug!(id = ?response.id, "an answer that nobody waits for");
+        };
+        feed.finish(response.outcome.map_err(ExchangeError::Rpc));
     }
 
     /// An error without an id is about a message that the server could not read. When only one request is
@@ -273,7 +274,7 @@ impl Core {
         open.waiting.remove(&id)
     }
 
-    fn progress(&self, notification: Notification) {
+    fn progress(&self, notification: Notification, inbox: &Inbox) {
         #[derive(Deserialize)]
         struct Token {
             #[serde(rename = "progressToken")]
@@ -284,12 +285,14 @@ impl Core {
             return tracing::debug!("progress without a token");
         };
         if let Some(feed) = lock(&self.open).waiting.get(&token) {
-            feed.progress(notification);
+            return feed.progress(notification);
         }
+        // A token that is not ours was put into a raw request.
+        inbox.notification(&notification);
     }
 
     /// Fails whoever waits. Only the first call counts.
-    fn end(&self, why: &str, kind: LinkErrorKind, inbox: &Inbox) {
+    fn end(&self, why: &str, kind: &LinkErrorKind, inbox: &Inbox) {
         let waiting = {
             let mut open = lock(&self.open);
             if std::mem::replace(&mut open.closed, true) {
@@ -341,7 +344,7 @@ async fn read_loop<S: Source>(
         (Some(why), None) | (None, Some(why)) => why,
         (None, None) => "the server closed the connection".to_owned(),
     };
-    core.end(&why, LinkErrorKind::Closed, &inbox);
+    core.end(&why, &LinkErrorKind::Closed, &inbox);
 }
 
 fn not_sent(text: &'static str) -> LinkError {

@@ -210,7 +210,9 @@ mod tests {
     async fn a_feed_that_is_dropped_fails_the_request() {
         let (feed, mut exchange) = Exchange::channel();
         drop(feed);
-        let ExchangeEvent::Finished(Err(ExchangeError::Link(error))) = exchange.next().await else { panic!() };
+        let ExchangeEvent::Finished(Err(ExchangeError::Link(error))) = exchange.next().await else {
+            panic!()
+        };
         assert_eq!((error.kind, error.delivery), (LinkErrorKind::Closed, Delivery::Unknown));
     }
 
@@ -221,8 +223,8 @@ mod tests {
         let mut exchange = Exchange::driven(|feed| {
             Box::pin(async move {
                 feed.progress(progress(1));
-                let _held = clone;
                 std::future::pending::<()>().await;
+                drop(clone);
             })
         });
         assert_eq!(next_step(&mut exchange).await, r#"{"progress":1}"#);

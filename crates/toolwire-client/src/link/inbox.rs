@@ -23,7 +23,7 @@ impl Inbox {
         Host::request(&self.host, request, Box::new(answer));
     }
 
-    /// A notification that is not progress.
+    /// A notification that is not the progress of a request of this client.
     pub fn notification(&self, notification: &Notification) {
         self.host.notification(notification);
     }

@@ -23,7 +23,7 @@ pub use inbox::Inbox;
 /// A connection that requests are sent over. For people who write transports.
 ///
 /// What does not belong to a request is handed to the [`Inbox`] as soon as it arrives: requests of the server
-/// and all notifications except progress.
+/// and all notifications except the progress of requests.
 pub trait Link: fmt::Debug + Send + Sync + 'static {
     /// The family of transports, because an answer to the first message means different things in each.
     fn family(&self) -> ProbeLink;

@@ -83,7 +83,7 @@ impl Hub {
         });
     }
 
-    pub(crate) fn acknowledged(&self, tag: &RequestId, filter: SubscriptionFilter) {
+    pub(crate) fn acknowledged(&self, tag: &RequestId, filter: &SubscriptionFilter) {
         self.each(|state| {
             let own = state.tag.as_ref() == Some(tag);
             if own {
@@ -193,13 +193,11 @@ impl ChangeBox {
     /// The next change; after the end there is none.
     pub(super) fn poll_change(&self, cx: &mut Context<'_>) -> Poll<Change> {
         let mut state = lock(&self.state);
-        match state.take() {
-            Some(change) => Poll::Ready(change),
-            None => {
-                state.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        if let Some(change) = state.take() {
+            return Poll::Ready(change);
         }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
     }
 }
 
@@ -273,7 +271,8 @@ mod tests {
     #[test]
     fn changes_are_marks_and_not_a_story() {
         let hub = Hub::default();
-        let filter = SubscriptionFilter::new().tools_list_changed(true).resource_subscriptions(["file:///a".into()]);
+        let filter =
+            SubscriptionFilter::new().tools_list_changed(true).resource_subscriptions(["file:///a".into()]);
         let changes = hub.open(filter).unwrap();
         for _ in 0..1000 {
             hub.publish(None, &Change::Tools);

@@ -12,7 +12,10 @@ use futures_core::Stream;
 use tokio::time::sleep;
 use toolwire_protocol::{
     Method,
-    wire::{SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequestParams, UnsubscribeRequestParams},
+    wire::{
+        SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequestParams,
+        UnsubscribeRequestParams,
+    },
 };
 use toolwire_transport::BoxFuture;
 

@@ -14,7 +14,8 @@ use crate::script::{VERSION_KEY, builder, connect, legacy, modern, text};
 #[tokio::test]
 async fn a_modern_call_carries_its_envelope_and_a_legacy_one_does_not() {
     let (client, mut script) = modern().await;
-    let call = client.call("add", json!({"a": 1})).meta("com.example/tenant", "blue").log_level(LoggingLevel::Error);
+    let call =
+        client.call("add", json!({"a": 1})).meta("com.example/tenant", "blue").log_level(LoggingLevel::Error);
     let (outcome, ()) = tokio::join!(call, async {
         let request = script.expect("tools/call").await;
         assert_eq!(request["params"]["name"], "add");
@@ -144,7 +145,11 @@ async fn a_result_of_an_unknown_or_wrong_kind_is_an_error() {
             script.reply(&request, result.clone()).await;
         });
         let error = outcome.unwrap_err();
-        assert_eq!((error.kind(), error.delivery()), (ErrorKind::InvalidResponse, Delivery::Unknown), "{result}");
+        assert_eq!(
+            (error.kind(), error.delivery()),
+            (ErrorKind::InvalidResponse, Delivery::Unknown),
+            "{result}"
+        );
     }
     // Lists have no rounds.
     let (outcome, ()) = tokio::join!(client.list_tools(), async {
@@ -160,7 +165,8 @@ async fn progress_is_passed_on_in_order_and_only_forward() {
         let (client, mut script) = connect(builder(), version).await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&seen);
-        let call = client.call("slow", ()).progress(move |step| noted.lock().unwrap().push(step.progress.as_f64()));
+        let call =
+            client.call("slow", ()).progress(move |step| noted.lock().unwrap().push(step.progress.as_f64()));
         let (outcome, ()) = tokio::join!(call, async {
             let request = script.expect("tools/call").await;
             for progress in [1.0, 3.0, 2.0, 3.0, 4.5] {
@@ -173,6 +179,24 @@ async fn progress_is_passed_on_in_order_and_only_forward() {
         assert_eq!(outcome.unwrap().text(), "done");
         assert_eq!(*seen.lock().unwrap(), [1.0, 3.0, 4.5]);
     }
+}
+
+#[tokio::test]
+async fn progress_for_a_token_of_ones_own_is_a_notification_like_any_other() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let listening =
+        builder().on_notification(move |heard| noted.lock().unwrap().push(heard.params.text().to_owned()));
+    let (client, mut script) = connect(listening, Version::LATEST).await;
+    let raw = client.raw();
+    let call = raw.request("tools/call", json!({"name": "x", "_meta": {"progressToken": "mine"}}));
+    let (result, ()) = tokio::join!(call, async {
+        let request = script.expect("tools/call").await;
+        script.progress(&request, 1.0).await;
+        script.reply(&request, text("done")).await;
+    });
+    result.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [r#"{"progress":1.0,"progressToken":"mine"}"#]);
 }
 
 #[tokio::test]
@@ -220,7 +244,8 @@ async fn initialize_and_the_probe_are_never_cancelled() {
     for opening in ["server/discover", "initialize"] {
         let (end, mut script) = crate::script::Script::pair();
         let builder = builder();
-        let builder = if opening == "initialize" { builder.era(toolwire_client::EraChoice::Legacy) } else { builder };
+        let builder =
+            if opening == "initialize" { builder.era(toolwire_client::EraChoice::Legacy) } else { builder };
         tokio::select! {
             _ = builder.connect(end) => panic!("there was no answer"),
             _ = script.expect(opening) => {}

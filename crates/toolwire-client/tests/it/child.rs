@@ -32,7 +32,8 @@ fn shell(script: &str) -> ChildProcess {
 
 #[tokio::test]
 async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
-    let client = Client::builder("test", "1").connect(|| std::future::ready(shell(DIES).spawn())).await.unwrap();
+    let client =
+        Client::builder("test", "1").connect(|| std::future::ready(shell(DIES).spawn())).await.unwrap();
     let error = client.call("x", json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown));
     let text = format!("{error:?}");
@@ -43,7 +44,8 @@ async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
 
 #[tokio::test]
 async fn a_server_that_dies_of_the_probe_is_started_again_by_a_closure() {
-    let client = Client::builder("test", "1").connect(|| std::future::ready(shell(OLD).spawn())).await.unwrap();
+    let client =
+        Client::builder("test", "1").connect(|| std::future::ready(shell(OLD).spawn())).await.unwrap();
     assert_eq!(client.version().as_str(), "2024-11-05");
     client.close().await.unwrap();
 }

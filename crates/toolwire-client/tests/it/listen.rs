@@ -17,7 +17,9 @@ async fn acknowledge(script: &mut Script) -> Value {
     let request = script.expect("subscriptions/listen").await;
     let filter = request["params"]["notifications"].clone();
     let meta = json!({TAG: request["id"]});
-    script.notify("notifications/subscriptions/acknowledged", json!({"notifications": filter, "_meta": meta})).await;
+    script
+        .notify("notifications/subscriptions/acknowledged", json!({"notifications": filter, "_meta": meta}))
+        .await;
     request["id"].clone()
 }
 
@@ -181,7 +183,8 @@ async fn a_legacy_subscription_that_is_refused_leaves_nothing_behind() {
         script.fail(&second, -32002, "no such resource").await;
     });
     assert_eq!(listener.unwrap_err().rpc().unwrap().code.0, -32002);
-    let mut ended = vec![script.expect("resources/unsubscribe").await, script.expect("resources/unsubscribe").await];
+    let mut ended =
+        [script.expect("resources/unsubscribe").await, script.expect("resources/unsubscribe").await];
     ended.sort_by_key(|request| request["params"]["uri"].to_string());
     assert_eq!(ended[0]["params"]["uri"], "file:///a");
     script.expect_silence().await;
@@ -199,7 +202,9 @@ async fn the_end_of_the_connection_is_the_end_of_every_listener() {
         };
         drop(script);
         let change = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.unwrap();
-        let Some(Change::Ended(EndReason::Closed(why) | EndReason::Lost(why))) = change else { panic!("{change:?}") };
+        let Some(Change::Ended(EndReason::Closed(why) | EndReason::Lost(why))) = change else {
+            panic!("{change:?}")
+        };
         assert!(why.contains("the server closed the connection"), "{why}");
         assert_eq!(listener.next().await, None);
     }

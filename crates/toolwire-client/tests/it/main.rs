@@ -1,10 +1,14 @@
 //! The client against a server that follows a script.
 
+#![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
+
 mod cache;
 mod calls;
+#[cfg(unix)]
 mod child;
 mod close;
 mod hostile;
+mod link;
 mod listen;
 mod negotiate;
 mod pages;

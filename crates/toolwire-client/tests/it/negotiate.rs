@@ -9,13 +9,14 @@ use std::{
 
 use serde_json::{Value, json};
 use toolwire_client::{
-    Connection, Connector, Delivery, ElicitReply, EraCache, EraChoice, ErrorKind,
-    link::{DuplexLink, Inbox},
+    Connection, Connector, Delivery, ElicitReply, EraCache, EraChoice, Error, ErrorKind, link::Inbox,
 };
 use toolwire_protocol::{Era, RpcError, Version, wire::Root};
 use toolwire_transport::memory::Memory;
 
-use crate::script::{Script, VERSION_KEY, attempt, builder, connect, discovery, initialization, legacy, modern};
+use crate::script::{
+    Script, VERSION_KEY, attempt, builder, connect, discovery, initialization, legacy, modern,
+};
 
 #[tokio::test]
 async fn a_modern_server_is_found_with_one_message() {
@@ -107,7 +108,9 @@ async fn whatever_a_legacy_server_says_to_the_probe_leads_to_initialize() {
         Some(json!({"jsonrpc": "2.0", "id": 1, "result": [1]})),
         // Not a message at all, but the answer to this request.
         Some(json!({"jsonrpc": "2.0", "id": 1, "result": {}, "error": 1})),
-        Some(error(json!({"code": -32022, "message": "x", "data": {"supported": ["2025-06-18"], "requested": "?"}}))),
+        Some(error(
+            json!({"code": -32022, "message": "x", "data": {"supported": ["2025-06-18"], "requested": "?"}}),
+        )),
         // It never answers.
         None,
     ];
@@ -236,8 +239,7 @@ impl Command {
 
 impl Connector<Custom> for Command {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let link = Arc::new(DuplexLink::new(self.next()?, inbox));
-        Ok(Connection { link, key: Some("command".into()), again: Some(self) })
+        Ok(Connection::over(self.next()?, inbox).key("command").again(self))
     }
 }
 
@@ -281,58 +283,67 @@ async fn what_cannot_be_connected_says_why() {
     assert_eq!(format!("{error:?}"), "the connection could not be made: no such program");
 }
 
+/// Connects with the memory of `eras` while `server` runs.
+async fn remembering(
+    eras: &Arc<EraCache>,
+    command: &Command,
+    server: impl Future<Output = ()>,
+) -> Result<Version, Error> {
+    let builder = builder().era_cache(Arc::clone(eras));
+    let (client, ()) = tokio::join!(builder.connect(command.clone()), server);
+    client.map(|client| client.version())
+}
+
 #[tokio::test]
 async fn a_verdict_is_remembered_and_revised() {
     let eras = Arc::new(EraCache::new());
-    let (command, scripts) = Command::scripts(5);
-    let mut scripts = scripts.into_iter();
-    let mut connect = async |server: &mut dyn FnMut(Script) -> toolwire_transport::BoxFuture<'static, ()>| {
-        let builder = builder().era_cache(Arc::clone(&eras));
-        let serving = server(scripts.next().unwrap());
-        let (client, ()) = tokio::join!(builder.connect(command.clone()), serving);
-        client.map(|client| client.version())
-    };
+    let (command, scripts) = Command::scripts(4);
+    let [mut first, mut second, mut third, mut fourth] = <[Script; 4]>::try_from(scripts).ok().unwrap();
 
-    let found = connect(&mut |mut script| {
-        Box::pin(async move {
-            let probe = script.expect("server/discover").await;
-            script.fail(&probe, -32601, "what?").await;
-            script.initialized(Version::V2025_06_18).await;
-        })
+    let found = remembering(&eras, &command, async {
+        let probe = first.expect("server/discover").await;
+        first.fail(&probe, -32601, "what?").await;
+        first.initialized(Version::V2025_06_18).await;
     });
     assert_eq!(found.await.unwrap(), Version::V2025_06_18);
     assert_eq!(eras.version("command"), Some(Version::V2025_06_18));
 
-    let remembered = connect(&mut |mut script| {
-        Box::pin(async move {
-            let request = script.expect("initialize").await;
-            assert_eq!(request["params"]["protocolVersion"], "2025-06-18");
-            script.reply(&request, initialization("2025-06-18")).await;
-            script.expect("notifications/initialized").await;
-        })
+    let remembered = remembering(&eras, &command, async {
+        let request = second.expect("initialize").await;
+        assert_eq!(request["params"]["protocolVersion"], "2025-06-18");
+        second.reply(&request, initialization("2025-06-18")).await;
+        second.expect("notifications/initialized").await;
     });
     assert_eq!(remembered.await.unwrap(), Version::V2025_06_18);
 
-    let upgraded = connect(&mut |mut script| {
-        Box::pin(async move {
-            let request = script.expect("initialize").await;
-            script.fail(&request, -32601, "we are modern now").await;
-            script.discovered().await;
-        })
+    let upgraded = remembering(&eras, &command, async {
+        let request = third.expect("initialize").await;
+        third.fail(&request, -32601, "we are modern now").await;
+        third.discovered().await;
     });
     assert_eq!(upgraded.await.unwrap(), Version::LATEST);
     assert_eq!(eras.version("command"), Some(Version::LATEST));
 
-    let failed = connect(&mut |mut script| {
-        Box::pin(async move {
-            let probe = script.expect("server/discover").await;
-            script.fail(&probe, -32021, "no").await;
-            let probe = script.expect("server/discover").await;
-            script.fail(&probe, -32021, "no").await;
-        })
+    let failed = remembering(&eras, &command, async {
+        for _ in 0..2 {
+            let probe = fourth.expect("server/discover").await;
+            fourth.fail(&probe, -32021, "no").await;
+        }
     });
     failed.await.unwrap_err();
     assert_eq!(eras.version("command"), None);
+}
+
+#[tokio::test]
+async fn a_remembered_server_that_dies_is_asked_anew() {
+    let eras = Arc::new(EraCache::new());
+    eras.remember("command", Version::V2025_06_18);
+    let (command, mut scripts) = Command::scripts(2);
+    let found = remembering(&eras, &command, async {
+        scripts.remove(0).expect("initialize").await;
+        scripts.remove(0).discovered().await;
+    });
+    assert_eq!(found.await.unwrap(), Version::LATEST);
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@ use toolwire_protocol::Version;
 use crate::script::{Script, builder, connect, modern};
 
 fn page(names: &[&str], next: Option<&str>) -> Value {
-    let tools: Vec<_> = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+    let tools: Vec<_> =
+        names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
     let mut page = json!({"tools": tools, "ttlMs": 60_000, "cacheScope": "private"});
     if let Some(next) = next {
         page["nextCursor"] = next.into();
@@ -50,7 +51,8 @@ async fn a_page_is_fetched_when_it_is_needed() {
     // Now every page is stored.
     assert_eq!(client.all_tools().await.unwrap().len(), 3);
     script.expect_silence().await;
-    let (one, ()) = tokio::join!(client.list_tools().cursor("2").fresh(), serve(&mut script, Some("2"), page(&[], None)));
+    let (one, ()) =
+        tokio::join!(client.list_tools().cursor("2").fresh(), serve(&mut script, Some("2"), page(&[], None)));
     assert!(one.unwrap().tools.is_empty());
 }
 
@@ -106,7 +108,10 @@ async fn every_list_has_its_pages() {
     tokio::join!(lists, async {
         for (method, result) in [
             ("resources/list", json!({"resources": [{"uri": "file:///a", "name": "a"}]})),
-            ("resources/templates/list", json!({"resourceTemplates": [{"uriTemplate": "file:///{x}", "name": "x"}]})),
+            (
+                "resources/templates/list",
+                json!({"resourceTemplates": [{"uriTemplate": "file:///{x}", "name": "x"}]}),
+            ),
             ("prompts/list", json!({"prompts": [{"name": "p"}]})),
         ] {
             let request = script.expect(method).await;

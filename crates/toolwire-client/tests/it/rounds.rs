@@ -113,11 +113,14 @@ async fn state_alone_means_later_and_later() {
         for round in 0..4 {
             let request = script.expect("resources/read").await;
             assert!(request["params"].get("inputResponses").is_none());
-            script.reply(&request, json!({"resultType": "input_required", "requestState": round.to_string()})).await;
+            script
+                .reply(&request, json!({"resultType": "input_required", "requestState": round.to_string()}))
+                .await;
         }
         let request = script.expect("resources/read").await;
         assert_eq!(request["params"]["requestState"], "3");
-        let result = json!({"resultType": "complete", "contents": [], "ttlMs": 60000, "cacheScope": "public"});
+        let result =
+            json!({"resultType": "complete", "contents": [], "ttlMs": 60000, "cacheScope": "public"});
         script.reply(&request, result).await;
     });
     outcome.unwrap();
@@ -218,7 +221,8 @@ async fn what_nobody_can_answer_is_an_error() {
 #[tokio::test]
 async fn raw_requests_show_single_rounds() {
     let (client, mut script) = modern().await;
-    let (result, ()) = tokio::join!(client.raw().request("tools/call", json!({"name": "x"})), async {
+    let raw = client.raw();
+    let (result, ()) = tokio::join!(raw.request("tools/call", json!({"name": "x"})), async {
         let request = script.expect("tools/call").await;
         script.reply(&request, json!({"resultType": "input_required", "requestState": "s"})).await;
     });

@@ -83,7 +83,8 @@ async fn what_has_no_handler_is_not_found_and_what_makes_no_sense_is_refused() {
     let answer = ask(&mut script, "ping", json!([1])).await;
     assert_eq!(answer["error"]["code"], -32600);
 
-    let (_client, mut script) = connect(builder().on_elicit(async |_| panic!("oh")), Version::V2025_06_18).await;
+    let (_client, mut script) =
+        connect(builder().on_elicit(async |_| panic!("oh")), Version::V2025_06_18).await;
     let answer = ask(&mut script, "elicitation/create", form("?")).await;
     assert_eq!(answer["error"]["code"], -32603);
     let answer = ask(&mut script, "ping", json!({})).await;
@@ -105,10 +106,8 @@ async fn requests_run_side_by_side_up_to_a_limit_and_then_wait_and_then_are_refu
     let gate = Arc::new(Semaphore::new(0));
     let running = Arc::new(AtomicUsize::new(0));
     let (open, count) = (Arc::clone(&gate), Arc::clone(&running));
-    let builder = builder()
-        .limit_concurrent_handlers(2)
-        .limit_queued_server_requests(3)
-        .on_elicit(move |question| {
+    let builder =
+        builder().limit_concurrent_handlers(2).limit_queued_server_requests(3).on_elicit(move |question| {
             let (gate, running) = (Arc::clone(&open), Arc::clone(&count));
             async move {
                 running.fetch_add(1, Ordering::Relaxed);

@@ -91,10 +91,11 @@ async fn endless_times_are_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_the_person_is_not_the_servers() {
-    let slow_person = builder().request_timeout(10 * SECOND).total_timeout(15 * SECOND).on_elicit(async |_| {
-        sleep(100 * SECOND).await;
-        ElicitReply::decline()
-    });
+    let slow_person =
+        builder().request_timeout(10 * SECOND).total_timeout(15 * SECOND).on_elicit(async |_| {
+            sleep(100 * SECOND).await;
+            ElicitReply::decline()
+        });
     let (client, mut script) = connect(slow_person, Version::LATEST_LEGACY).await;
     let started = Instant::now();
     let (outcome, ()) = tokio::join!(client.call("ask", ()), async {
@@ -102,7 +103,9 @@ async fn the_time_of_the_person_is_not_the_servers() {
         sleep(6 * SECOND).await;
         let schema = json!({"type": "object", "properties": {}});
         let params = json!({"message": "?", "requestedSchema": schema});
-        script.send(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})).await;
+        script
+            .send(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params}))
+            .await;
         let answer = script.receive().await.unwrap();
         assert_eq!(answer["result"], json!({"action": "decline"}));
         sleep(3 * SECOND).await;

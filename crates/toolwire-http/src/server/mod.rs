@@ -5,9 +5,11 @@
 //! leaves a [`Principal`] in the extensions of the request.
 
 mod body;
+mod builder;
 mod config;
 mod cors;
 mod edge;
+mod io;
 mod legacy;
 mod modern;
 mod principal;
@@ -17,7 +19,8 @@ mod serve;
 mod service;
 
 pub use body::Body;
-pub use config::{Cors, HttpConfig, HttpLimits, Legacy};
+pub use builder::{HttpBuilder, HttpConfigError};
+pub use config::{Cors, HttpLimits, Legacy};
 pub use principal::Principal;
 pub use serve::{Serve, serve_http};
 pub use service::HttpService;

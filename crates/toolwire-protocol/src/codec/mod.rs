@@ -5,10 +5,12 @@
 //! is spoken. On the way in nothing is needed: the model reads every revision.
 
 mod adapt;
+mod question;
 mod request;
 mod result;
 
 pub use adapt::{Adapt, adapt_error, wrap_output_schema, wrap_structured_content};
+pub use question::adapt_question;
 pub use request::{RequestEnvelope, RequestMeta};
 pub use result::{ResultCodec, WireResult};
 

@@ -70,11 +70,12 @@ impl RequestEnvelope {
         client: &Implementation,
         capabilities: &ClientCapabilities,
     ) -> serde_json::Result<Self> {
-        let mut members = Members::default();
+        let mut common = Vec::new();
+        let mut members = Members { first: true, out: &mut common };
         members.add(PROTOCOL_VERSION, &version)?;
         members.add(CLIENT_INFO, client)?;
         members.add(CLIENT_CAPABILITIES, capabilities)?;
-        Ok(Self { version, common: members.0.into() })
+        Ok(Self { version, common: common.into() })
     }
 
     /// The revision that the requests are written in.
@@ -123,45 +124,60 @@ impl RequestEnvelope {
             let written = out.split_off(start);
             return self.merge(out, &written, meta);
         }
-        let members = self.members(meta, None)?;
-        if !members.0.is_empty() {
-            out.pop();
-            if out.last() != Some(&b'{') {
-                out.push(b',');
-            }
-            members.finish_into(out);
-            out.push(b'}');
-        }
+        out.pop();
+        let first = out.last() == Some(&b'{');
+        self.write_meta(out, first, meta, None)?;
+        out.push(b'}');
         Ok(())
     }
 
     /// Writes `params` again, with its own `_meta` and ours made one.
     fn merge(&self, out: &mut Vec<u8>, params: &[u8], meta: &RequestMeta<'_>) -> serde_json::Result<()> {
         let (rest, own) = serde_json::Deserializer::from_slice(params).deserialize_map(SplitVisitor)?;
-        let members = self.members(meta, own.as_ref())?;
-        let mut written = Members::default();
-        for (key, value) in rest {
-            written.add(&key, value)?;
-        }
         out.push(b'{');
-        out.extend_from_slice(&written.0);
-        if !members.0.is_empty() {
-            if !written.0.is_empty() {
-                out.push(b',');
-            }
-            members.finish_into(out);
+        let mut members = Members { first: true, out };
+        for (key, value) in rest {
+            members.add(&key, value)?;
         }
+        let Members { first, out } = members;
+        self.write_meta(out, first, meta, own.as_ref())?;
         out.push(b'}');
         Ok(())
     }
 
-    /// The members of `_meta`: ours, then those of the parameters, then those of the caller.
-    fn members(&self, meta: &RequestMeta<'_>, in_params: Option<&Meta>) -> serde_json::Result<Members> {
-        let mut members = Members(self.common.to_vec());
+    /// Writes the member `_meta`, unless it would be empty: what is ours, then the entries that the parameters
+    /// brought, then those of the caller.
+    fn write_meta(
+        &self,
+        out: &mut Vec<u8>,
+        first: bool,
+        meta: &RequestMeta<'_>,
+        in_params: Option<&Meta>,
+    ) -> serde_json::Result<()> {
+        let before = out.len();
+        out.extend_from_slice(if first { br#""_meta":{"# } else { br#","_meta":{"# });
+        let start = out.len();
+        out.extend_from_slice(&self.common);
+        let mut members = Members { first: self.common.is_empty(), out };
+        self.add_entries(&mut members, meta, in_params)?;
+        if out.len() == start {
+            out.truncate(before);
+        } else {
+            out.push(b'}');
+        }
+        Ok(())
+    }
+
+    fn add_entries(
+        &self,
+        members: &mut Members<'_>,
+        meta: &RequestMeta<'_>,
+        in_params: Option<&Meta>,
+    ) -> serde_json::Result<()> {
+        let modern = self.version.is_modern();
         if let Some(token) = meta.progress_token {
             members.add(PROGRESS_TOKEN, token)?;
         }
-        let modern = self.version.is_modern();
         if let Some(level) = meta.log_level.filter(|_| modern) {
             members.add(LOG_LEVEL, &level)?;
         }
@@ -179,7 +195,7 @@ impl RequestEnvelope {
         for (key, value) in meta.own.into_iter().flat_map(Meta::iter).filter(|(key, _)| !taken(key)) {
             members.add(key, value)?;
         }
-        Ok(members)
+        Ok(())
     }
 }
 
@@ -189,24 +205,20 @@ fn may_have_meta(text: &[u8]) -> bool {
     memmem::find(text, b"_meta\"").is_some() || memmem::find(text, b"\\u00").is_some()
 }
 
-/// Members of a JSON object, without the braces.
-#[derive(Default)]
-struct Members(Vec<u8>);
+/// Writes members of a JSON object, with commas between them.
+struct Members<'a> {
+    first: bool,
+    out: &'a mut Vec<u8>,
+}
 
-impl Members {
+impl Members<'_> {
     fn add<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> serde_json::Result<()> {
-        if !self.0.is_empty() {
-            self.0.push(b',');
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
         }
-        serde_json::to_writer(&mut self.0, key)?;
-        self.0.push(b':');
-        serde_json::to_writer(&mut self.0, value)
-    }
-
-    fn finish_into(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(br#""_meta":{"#);
-        out.extend_from_slice(&self.0);
-        out.push(b'}');
+        serde_json::to_writer(&mut *self.out, key)?;
+        self.out.push(b':');
+        serde_json::to_writer(&mut *self.out, value)
     }
 }
 

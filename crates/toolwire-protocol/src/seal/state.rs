@@ -49,6 +49,15 @@ impl RequestState {
         BASE64_URL_SAFE_NO_PAD.encode(digest.first_chunk::<12>().copied().unwrap_or_default())
     }
 
+    /// A key that is the same in every round of one logical call, and different for every `label` in it.
+    pub fn idempotency_key(call: &str, label: &str) -> String {
+        let mut digest = Sha256::new();
+        digest.update((call.len() as u64).to_be_bytes());
+        digest.update(call);
+        digest.update(label);
+        BASE64_URL_SAFE_NO_PAD.encode(digest.finalize().first_chunk::<16>().copied().unwrap_or_default())
+    }
+
     /// The text to be sealed.
     ///
     /// # Errors

@@ -193,8 +193,10 @@ impl Connection {
                 self.notification(&note);
                 Admitted::Done
             }
-            Message::Response(_) => {
-                tracing::debug!("a response that nobody waits for was dropped");
+            Message::Response(response) => {
+                if !self.session.get().is_some_and(|session| session.deliver(response)) {
+                    tracing::debug!("a response that nobody waits for was dropped");
+                }
                 Admitted::Done
             }
         }

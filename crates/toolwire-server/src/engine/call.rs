@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     task::{Context as Task, Poll},
 };
 
@@ -17,7 +17,7 @@ use toolwire_protocol::{
 };
 use toolwire_transport::FairQueue;
 
-use super::Session;
+use super::{Session, rounds};
 use crate::{
     Client, Context, Extensions, Reply, Server,
     cancel::Cancel,
@@ -57,6 +57,8 @@ pub struct Answered {
 pub struct Call {
     pub(crate) cx: Context,
     work: Option<Shielded>,
+    /// Whether the handler is run a second time when it asks, to see if it asks the same.
+    replay_check: bool,
 }
 
 impl Call {
@@ -119,6 +121,11 @@ impl Call {
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
+            board: Mutex::default(),
+            asks: match &seat {
+                Seat::Legacy(session) => Some(session.asks()),
+                Seat::Modern(_) | Seat::Sessionless(_) => None,
+            },
             server: server.clone(),
         }));
         if let Seat::Legacy(session) = &seat
@@ -126,7 +133,35 @@ impl Call {
         {
             return Err(Answered::of(&cx, result));
         }
-        Ok(Self { cx, work: None })
+        let replay_check = cfg!(debug_assertions) && server.replay_check();
+        Ok(Self { cx, work: None, replay_check })
+    }
+
+    /// The same request once more, as if it had just come in, with nowhere to send messages.
+    pub(super) fn again(cx: &Context) -> Self {
+        let first = &cx.0;
+        let outbox = Outbox::own();
+        outbox.abandon();
+        let cx = Context(Arc::new(Exchange {
+            id: first.id.clone(),
+            method: first.method.clone(),
+            version: first.version,
+            params: first.params.clone(),
+            peek: Peek::of(&first.params),
+            client: first.client.clone(),
+            outbox,
+            cancel: first.cancel.clone(),
+            extensions: first.extensions.clone(),
+            captures: OnceLock::new(),
+            mime_type: OnceLock::new(),
+            tool: OnceLock::new(),
+            progress: ProgressGuard::default(),
+            board: Mutex::new(cx.board().as_before()),
+            asks: None,
+            server: first.server.clone(),
+        }));
+        let work = Some(Shielded(dispatch(cx.clone())));
+        Self { cx, work, replay_check: false }
     }
 
     /// The request's context.
@@ -171,10 +206,28 @@ impl Call {
         self.cx.0.outbox.abandon();
     }
 
-    pub(crate) fn poll_result(&mut self, task: &mut Task<'_>) -> Poll<Result<Reply, RpcError>> {
-        let cx = &self.cx;
-        let work = self.work.get_or_insert_with(|| Shielded(dispatch(cx.clone())));
-        Pin::new(work).poll(task)
+    fn poll_result(&mut self, task: &mut Task<'_>) -> Poll<Result<Reply, RpcError>> {
+        loop {
+            let cx = &self.cx;
+            let work = self.work.get_or_insert_with(|| Shielded(rounds::begin(cx.clone())));
+            let next = match Pin::new(work).poll(task) {
+                Poll::Pending if !rounds::settled(cx, task) => return Poll::Pending,
+                Poll::Pending if std::mem::take(&mut self.replay_check) => {
+                    rounds::Next::Run(Box::pin(rounds::check_replay(cx.clone())))
+                }
+                Poll::Pending => rounds::Next::Done(rounds::suspend(cx)),
+                Poll::Ready(Ok(Reply::NeedInput(need))) => rounds::ask(cx, need),
+                Poll::Ready(result) => rounds::Next::Done(result),
+            };
+            match next {
+                rounds::Next::Done(result) => {
+                    // Dropped before the answer leaves: whatever the handler holds is released by then.
+                    self.work = None;
+                    return Poll::Ready(result);
+                }
+                rounds::Next::Run(answer) => self.work = Some(Shielded(answer)),
+            }
+        }
     }
 }
 

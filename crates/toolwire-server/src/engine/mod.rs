@@ -6,6 +6,7 @@
 
 mod call;
 mod flights;
+mod rounds;
 mod session;
 
 pub use call::{Answered, Call, Seat};

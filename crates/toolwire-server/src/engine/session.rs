@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde::Serialize;
 use toolwire_protocol::{
-    Method, Params, Request, RpcError, Version,
+    Method, Params, Request, Response, RpcError, Version,
     classify::LegacyView,
     envelope::{write_error, write_notification, write_response},
     wire::{
@@ -20,6 +20,7 @@ use toolwire_transport::{FairQueue, Lane};
 use super::Answered;
 use crate::{
     Client, Context, Reply, Server,
+    ask::Asks,
     notify::{Change, Filter, Subscriber},
 };
 
@@ -34,6 +35,7 @@ struct Inner {
     initialized: AtomicBool,
     subscriber: Arc<Subscriber>,
     subscriptions: usize,
+    asks: Asks,
 }
 
 impl Session {
@@ -64,6 +66,7 @@ impl Session {
             initialized: AtomicBool::new(false),
             subscriber: server.notify().subscribe(Filter::default()),
             subscriptions: server.limits().subscriptions,
+            asks: Asks::new(server.limits().pending_asks),
         }));
         Ok((session, Answered { status: 200, body }))
     }
@@ -75,6 +78,15 @@ impl Session {
 
     pub(crate) fn client(&self) -> Client {
         self.0.client.clone()
+    }
+
+    pub(crate) fn asks(&self) -> Asks {
+        self.0.asks.clone()
+    }
+
+    /// Hands in the client's answer to a question. Says whether somebody waited for it.
+    pub fn deliver(&self, response: Response) -> bool {
+        self.0.asks.deliver(response)
     }
 
     /// What the ladder has to know.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, error::Error, fmt};
 
 use toolwire_protocol::{ErrorCode, RpcError};
 
-use crate::layer::BoxError;
+use crate::{ask::AskError, layer::BoxError};
 
 /// How a handler fails on purpose.
 ///
@@ -48,6 +48,10 @@ impl ToolError {
             Ok(error) => return *error,
             Err(error) => error,
         };
+        let error = match error.downcast::<AskError>() {
+            Ok(error) => return (*error).into(),
+            Err(error) => error,
+        };
         match error.downcast::<RpcError>() {
             Ok(error) => Self::Fault(*error),
             Err(error) => Self::Said(with_sources(&*error).into()),
@@ -73,6 +77,12 @@ fn with_sources(error: &dyn Error) -> String {
 impl From<RpcError> for ToolError {
     fn from(error: RpcError) -> Self {
         Self::Fault(error)
+    }
+}
+
+impl From<AskError> for ToolError {
+    fn from(error: AskError) -> Self {
+        error.fault().map_or_else(|| Self::Said(error.to_string().into()), Self::Fault)
     }
 }
 
@@ -108,6 +118,10 @@ impl Error for NotFound {}
 
 /// What a failed prompt or resource handler answers: its own error, or its text as an internal error.
 pub(super) fn rpc_error(error: BoxError) -> RpcError {
+    let error = match error.downcast::<AskError>() {
+        Ok(error) => return error.rpc_error(),
+        Err(error) => error,
+    };
     match ToolError::from_any(error) {
         ToolError::Fault(error) => error,
         ToolError::Said(text) => RpcError::internal(text),

@@ -6,7 +6,7 @@ use toolwire_protocol::{
 };
 
 use super::error::rpc_error;
-use crate::layer::BoxError;
+use crate::{Reply, layer::BoxError};
 
 /// A return type of a prompt.
 #[diagnostic::on_unimplemented(
@@ -16,47 +16,53 @@ use crate::layer::BoxError;
 )]
 pub trait IntoPrompt {
     /// Makes the messages, or the error that the request fails with.
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError>;
+    fn into_prompt(self) -> Result<Reply, RpcError>;
 }
 
-impl IntoPrompt for GetPromptResult {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+impl IntoPrompt for Reply {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         Ok(self)
     }
 }
 
+impl IntoPrompt for GetPromptResult {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
+        Ok(Reply::GetPrompt(self))
+    }
+}
+
 impl IntoPrompt for Vec<PromptMessage> {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
-        Ok(GetPromptResult::new(self))
+    fn into_prompt(self) -> Result<Reply, RpcError> {
+        GetPromptResult::new(self).into_prompt()
     }
 }
 
 impl IntoPrompt for PromptMessage {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         vec![self].into_prompt()
     }
 }
 
 impl IntoPrompt for Content {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         PromptMessage::new(Role::User, self).into_prompt()
     }
 }
 
 impl IntoPrompt for String {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         Content::text(self).into_prompt()
     }
 }
 
 impl IntoPrompt for &'static str {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         Content::text(self).into_prompt()
     }
 }
 
 impl<T: IntoPrompt, E: Into<BoxError>> IntoPrompt for Result<T, E> {
-    fn into_prompt(self) -> Result<GetPromptResult, RpcError> {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
         self.map_err(|error| rpc_error(error.into()))?.into_prompt()
     }
 }

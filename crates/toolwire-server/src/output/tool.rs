@@ -8,7 +8,7 @@ use toolwire_protocol::{
 };
 
 use super::ToolError;
-use crate::{handler::HandlerSpec, layer::BoxError};
+use crate::{Reply, handler::HandlerSpec, layer::BoxError};
 
 /// A return type of a tool.
 #[diagnostic::on_unimplemented(
@@ -18,7 +18,7 @@ use crate::{handler::HandlerSpec, layer::BoxError};
 )]
 pub trait IntoToolOutput {
     /// Makes the result, or the error that the request fails with.
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError>;
+    fn into_tool_output(self) -> Result<Reply, RpcError>;
 
     /// Tells registration about the output's schema.
     fn describe(spec: &mut HandlerSpec) {
@@ -45,14 +45,14 @@ pub trait IntoToolOutput {
 pub struct Json<T>(pub T);
 
 impl<T: Serialize + JsonSchema> IntoToolOutput for Json<T> {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         let raw = RawJson::of(&self.0).map_err(|error| {
             tracing::error!(%error, "a tool's output could not be serialised");
             RpcError::internal("the tool's output could not be serialised")
         })?;
         let mut result = CallToolResult::new(vec![Content::text(raw.text())]);
         result.structured_content = Some(raw);
-        Ok(result)
+        Ok(Reply::CallTool(result))
     }
 
     fn describe(spec: &mut HandlerSpec) {
@@ -60,53 +60,59 @@ impl<T: Serialize + JsonSchema> IntoToolOutput for Json<T> {
     }
 }
 
-impl IntoToolOutput for CallToolResult {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+impl IntoToolOutput for Reply {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         Ok(self)
     }
 }
 
+impl IntoToolOutput for CallToolResult {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
+        Ok(Reply::CallTool(self))
+    }
+}
+
 impl IntoToolOutput for Vec<Content> {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
-        Ok(CallToolResult::new(self))
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
+        CallToolResult::new(self).into_tool_output()
     }
 }
 
 impl IntoToolOutput for Content {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         vec![self].into_tool_output()
     }
 }
 
 impl IntoToolOutput for String {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         Content::text(self).into_tool_output()
     }
 }
 
 impl IntoToolOutput for &'static str {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         Content::text(self).into_tool_output()
     }
 }
 
 impl IntoToolOutput for () {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         Vec::<Content>::new().into_tool_output()
     }
 }
 
 impl IntoToolOutput for ToolError {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         match self {
-            Self::Said(text) => Ok(CallToolResult::new(vec![Content::text(text)]).is_error(true)),
+            Self::Said(text) => CallToolResult::error(text).into_tool_output(),
             Self::Fault(error) => Err(error),
         }
     }
 }
 
 impl<T: IntoToolOutput, E: Into<BoxError>> IntoToolOutput for Result<T, E> {
-    fn into_tool_output(self) -> Result<CallToolResult, RpcError> {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
         match self {
             Ok(output) => output.into_tool_output(),
             Err(error) => ToolError::from_any(error.into()).into_tool_output(),

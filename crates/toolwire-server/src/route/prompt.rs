@@ -10,7 +10,6 @@ use toolwire_protocol::{
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
 use crate::{
-    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::IntoPrompt,
 };
@@ -53,7 +52,8 @@ where
         Box::pin(async move {
             let name = cx.target().unwrap_or_default().to_owned();
             match handler.call(cx).await {
-                Ok(output) => output.into_prompt().map(Reply::GetPrompt),
+                Ok(output) => output.into_prompt(),
+                Err(Rejection::Ask(error)) => Err(error.rpc_error()),
                 Err(Rejection::Fault(error)) => Err(error),
                 Err(Rejection::InvalidArguments(reason)) => {
                     Err(RpcError::invalid_params(format!("invalid arguments for prompt {name:?}: {reason}")))

@@ -9,7 +9,6 @@ use toolwire_protocol::{
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
 use crate::{
-    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoResource, ResourceInfo},
 };
@@ -108,9 +107,10 @@ where
             match handler.call(cx).await {
                 Ok(output) => {
                     let info = ResourceInfo { uri: &uri, mime_type: mime_type.as_deref() };
-                    output.into_resource(info).map(Reply::ReadResource)
+                    output.into_resource(info)
                 }
                 Err(Rejection::Fault(error)) => Err(error),
+                Err(Rejection::Ask(error)) => Err(error.rpc_error()),
                 // The variables do not fit their types, so there is no such resource.
                 Err(Rejection::InvalidArguments(reason)) => {
                     tracing::debug!(uri, reason, "the variables of a resource template do not fit");

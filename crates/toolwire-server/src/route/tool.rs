@@ -11,7 +11,6 @@ use toolwire_protocol::{
 
 use super::{Entry, Needs, described};
 use crate::{
-    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
     schema,
@@ -56,9 +55,10 @@ where
     let endpoint = move |cx: crate::Context| -> Answer {
         let handler = handler.clone();
         Box::pin(async move {
-            let output = match handler.call(cx.clone()).await {
+            match handler.call(cx.clone()).await {
                 Ok(output) => output.into_tool_output(),
                 Err(Rejection::Fault(error)) => Err(error),
+                Err(Rejection::Ask(error)) => ToolError::from(error).into_tool_output(),
                 Err(Rejection::InvalidArguments(reason)) => {
                     let text = match cx.0.tool.get() {
                         Some(route) => route.explain(&cx.arguments(), &reason),
@@ -66,8 +66,7 @@ where
                     };
                     ToolError::said(text).into_tool_output()
                 }
-            };
-            output.map(Reply::CallTool)
+            }
         })
     };
     ToolRoute::new(name.into(), Arc::new(endpoint), spec)

@@ -1,4 +1,5 @@
 //! A server from the outside, over memory, line by line.
 
+mod asking;
 mod rough;
 mod wire;

@@ -26,8 +26,13 @@ impl Wire {
 
     /// Connects and shakes hands.
     pub(crate) async fn legacy(server: &Server, version: &str) -> Self {
+        Self::legacy_with(server, version, json!({})).await
+    }
+
+    /// Connects and shakes hands, with capabilities.
+    pub(crate) async fn legacy_with(server: &Server, version: &str, capabilities: Value) -> Self {
         let mut wire = Self::connect(server);
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
         wire.send(&json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})).await;
         assert_eq!(wire.receive().await["result"]["protocolVersion"], version);
         wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;

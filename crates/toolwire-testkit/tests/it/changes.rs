@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire_server::{Limits, Server, prompt, resource, template, tool};
-use toolwire_testkit::{Matrix, Setup};
+use toolwire_testkit::{Matrix, Setup, WireBuilder};
 
 use crate::bare;
 
@@ -44,7 +44,7 @@ async fn are_not_sent_before_the_client_is_initialized() {
     Matrix::legacy()
         .run(async |setup: Setup| {
             let server = server();
-            let mut wire = setup.wire_with(&server, |wire| wire.without_handshake()).await;
+            let mut wire = setup.wire_with(&server, WireBuilder::without_handshake).await;
             let params = json!({
                 "protocolVersion": setup.version.as_str(),
                 "capabilities": {},

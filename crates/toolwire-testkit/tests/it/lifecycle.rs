@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 use toolwire_protocol::{ServerCapability, Version};
 use toolwire_server::{Client, Context, Log, Server, prompt, resource, tool};
-use toolwire_testkit::{Matrix, Setup, Wire, each};
+use toolwire_testkit::{Matrix, Setup, Wire, WireBuilder, each};
 
 use crate::{bare, text};
 
 /// What the server says it can do, whichever way one asks.
 async fn described(setup: &Setup, server: &Server) -> Value {
-    let mut wire = setup.wire_with(server, |wire| wire.without_handshake()).await;
+    let mut wire = setup.wire_with(server, WireBuilder::without_handshake).await;
     if setup.version.is_modern() {
         wire.request("server/discover", Value::Null).await.result().clone()
     } else {
@@ -215,7 +215,7 @@ async fn a_server_of_one_era_refuses_the_other_and_says_what_it_serves() {
 async fn a_bad_handshake_can_be_tried_again() {
     Matrix::legacy()
         .run(async |setup: Setup| {
-            let mut wire = setup.wire_with(&bare(), |wire| wire.without_handshake()).await;
+            let mut wire = setup.wire_with(&bare(), WireBuilder::without_handshake).await;
             for params in [json!({}), json!({ "protocolVersion": 7 }), Value::Null] {
                 assert_eq!(wire.request("initialize", params).await.code(), -32602);
             }

@@ -13,8 +13,38 @@ use tokio::sync::Semaphore;
 use toolwire_protocol::Version;
 use toolwire_server::{Limits, Server, tool};
 use toolwire_testkit::{Matrix, Setup, each};
+use toolwire_transport::{Duplex, Sink, memory};
 
 use crate::text;
+
+/// Two answers are on their way, the third fills the queue, and then nobody reads any more.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_does_not_hold_up_the_shutdown() {
+    let blob = || async { "x".repeat(3 * 1024 * 1024) };
+    let limits = Limits { queued_bytes: 1024 * 1024, ..Limits::default() };
+    let patience = 3 * limits.drain_time;
+    let server = Server::builder("limits", "1.0").tool(tool("blob", blob)).limits(limits).build().unwrap();
+    let (ours, theirs) = memory::pair();
+    let (_unread, mut sink) = ours.split();
+    let serving = tokio::spawn({
+        let server = server.clone();
+        async move { server.serve(theirs).await }
+    });
+    for id in 0..8 {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let mut call = call(id, "blob");
+        call["params"]["_meta"] = meta;
+        sink.send(call.to_string().into()).await.unwrap();
+    }
+    // With a clock that stands still, this passes when nobody has anything to do any more.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    server.shutdown();
+    let ended = tokio::time::timeout(patience, serving).await;
+    ended.expect("the server waits for a client that does not read").unwrap().unwrap();
+}
 
 /// A server whose tool `wait` takes a permit before it answers and counts how often it was called.
 fn server(limits: Limits) -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {
@@ -111,8 +141,8 @@ async fn a_handler_that_takes_too_long_is_stopped() {
     .await;
 }
 
-fn call(id: Value, name: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name } })
+fn call(id: impl Into<Value>, name: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": { "name": name } })
 }
 
 fn batches() -> Matrix {
@@ -126,7 +156,7 @@ async fn a_batch_is_answered_as_one() {
             let (server, ..) = server(Limits::default());
             let mut wire = setup.wire(&server).await;
             let batch = json!([
-                call(json!("a"), "quick"),
+                call("a", "quick"),
                 { "jsonrpc": "2.0", "method": "notifications/roots/list_changed" },
                 { "jsonrpc": "2.0", "id": null, "method": "ping" },
                 { "jsonrpc": "2.0", "id": "b", "method": "ping" },
@@ -151,7 +181,7 @@ async fn a_batch_holds_only_so_many_messages() {
             let (server, ..) = server(Limits { batch_messages: 2, ..Limits::default() });
             let mut wire = setup.wire(&server).await;
             for (size, fits) in [(0, false), (1, true), (2, true), (3, false)] {
-                let batch: Vec<_> = (0..size).map(|id| call(json!(format!("b{id}")), "quick")).collect();
+                let batch: Vec<_> = (0..size).map(|id| call(format!("b{id}"), "quick")).collect();
                 wire.send_raw(Value::Array(batch).to_string()).await;
                 let answer = wire.next().await;
                 assert_eq!(answer.is_array(), fits, "{size}: {answer}");
@@ -170,7 +200,7 @@ async fn a_batch_runs_each_of_its_requests_once_however_busy_the_server_is() {
             let (server, permits, calls) = server(Limits { requests_in_flight: 1, ..Limits::default() });
             let mut wire = setup.wire(&server).await;
             let running = wire.start("tools/call", json!({ "name": "wait" })).await;
-            let batch = json!([call(json!("a"), "wait"), call(json!("b"), "wait")]);
+            let batch = json!([call("a", "wait"), call("b", "wait")]);
             wire.send_raw(batch.to_string()).await;
             wire.settle().await;
             permits.add_permits(100);

@@ -1,8 +1,13 @@
 //! Every feature of the server, in every revision that has it, over every link.
 
+#![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
+
 mod cancellation;
 mod changes;
+mod child;
+mod client;
 mod completion;
+mod extractors;
 mod layers;
 mod lifecycle;
 mod limits;
@@ -16,6 +21,9 @@ mod resources;
 mod runtime;
 mod tools;
 mod transcripts;
+
+#[path = "../../examples/stdio_server/sample.rs"]
+mod sample;
 
 use serde_json::Value;
 use toolwire_protocol::Version;

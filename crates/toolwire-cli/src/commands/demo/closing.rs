@@ -27,8 +27,8 @@ pub(super) fn show<W: Write>(page: &mut Page<W>) -> Result<()> {
 fn host_config() -> String {
     // Without a path of our own, the name is the best there is.
     let program = env::current_exe().map_or_else(|_| "toolwire".into(), |path| path.display().to_string());
-    let server = json!({ "command": program, "args": ["demo", "--stdio"] });
-    let entry = format!("\"command\": {},\n      \"args\": {}", server["command"], server["args"]);
+    let command = json!(program);
+    let entry = format!("\"command\": {command},\n      \"args\": [\"demo\", \"--stdio\"]");
     format!("{{\n  \"mcpServers\": {{\n    \"{}\": {{\n      {entry}\n    }}\n  }}\n}}", demo_server::NAME)
 }
 

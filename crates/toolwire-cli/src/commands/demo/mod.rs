@@ -26,6 +26,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     // Somebody must be there to ask for more; a script gets one round.
     if !options.once && io::stdin().is_terminal() && io::stdout().is_terminal() {
         while another_round()? {
+            page.gap()?;
             show(&runtime, &mut page)?;
         }
     }
@@ -33,9 +34,12 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
 }
 
 fn show<W: Write>(runtime: &Runtime, page: &mut Page<W>) -> Result<()> {
-    runtime
-        .block_on(tour::walk(page))
-        .hint("the tour needs nothing but this program, so the fault is ours; please report it with the output")
+    match runtime.block_on(tour::walk(page)) {
+        Err(error) if error.is::<io::Error>() => Err(error.context("the tour cannot be printed")),
+        outcome => {
+            outcome.hint("the tour needs nothing but this program; please report this with its output")
+        }
+    }
 }
 
 /// Asks whether to go round again: with everything warm, the times are other ones.
@@ -56,7 +60,7 @@ fn another_round() -> Result<bool> {
 /// Serves until standard input ends.
 async fn serve() -> Result<()> {
     if io::stdin().is_terminal() {
-        let text = "this is a server for MCP hosts; type JSON-RPC messages, one per line, or Ctrl-D to leave";
+        let text = "this serves MCP hosts; type one JSON-RPC message per line, Ctrl-D leaves";
         writeln!(anstream::stderr(), "{} {text}", "hint:".cyan().bold())?;
     }
     let transport = toolwire::stdio()

@@ -11,6 +11,8 @@ use std::{
 
 use owo_colors::{OwoColorize, Style};
 
+use super::tap::Direction;
+
 /// The whole width.
 const WIDTH: usize = 80;
 /// The width of one column of times.
@@ -93,10 +95,24 @@ impl<W: Write> Page<W> {
         writeln!(self.0, "  {} {}", "·".dimmed(), text.dimmed())
     }
 
-    /// Messages that went to and fro, with their arrows in the text.
-    pub(super) fn exchanged(&mut self, messages: &str, took: [Option<Duration>; 2]) -> io::Result<()> {
-        let width = WIDTH - 2 * TIME - 2;
-        writeln!(self.0, "  {}{}", format_args!("{messages:width$}").cyan(), times(took).dimmed())
+    /// Messages that went to and fro.
+    pub(super) fn exchanged(
+        &mut self,
+        messages: &[(Direction, String)],
+        took: [Option<Duration>; 2],
+    ) -> io::Result<()> {
+        let mut width = 1;
+        write!(self.0, " ")?;
+        for (direction, name) in messages {
+            let (arrow, style) = match direction {
+                Direction::Sent => ("→", Style::new().cyan()),
+                Direction::Received => ("←", Style::new().green()),
+            };
+            write!(self.0, " {} {}", arrow.style(style), name.style(style))?;
+            width += " → ".chars().count() + name.chars().count();
+        }
+        let pad = (WIDTH - 2 * TIME).saturating_sub(width);
+        writeln!(self.0, "{:pad$}{}", "", times(took).dimmed())
     }
 
     /// What came back, and how long each era took.
@@ -194,15 +210,20 @@ mod tests {
         let mut page = Page::new(anstream::StripStream::new(Vec::new()));
         let took = |micros| Some(Duration::from_micros(micros));
         page.column_heads(["legacy", "modern"], ["2025-11-25", "2026-07-28"]).unwrap();
+        page.exchanged(&[(Direction::Sent, "ping".to_owned())], [took(9), None]).unwrap();
         page.answered(&Answer::good("5"), [took(61), took(4800)]).unwrap();
         let long = Answer { is_error: true, ..Answer::good("word ".repeat(12).trim()) };
         page.answered(&long, [None, took(7)]).unwrap();
         let text = String::from_utf8(page.0.into_inner()).unwrap();
-        let lines: Vec<_> = text.lines().collect();
-        let ends: Vec<_> = lines.iter().map(|line| line.chars().count()).collect();
-        assert_eq!(ends, [80, 80, 80, 80, 17], "{text}");
-        assert!(lines[0].ends_with("      legacy      modern"));
-        assert!(lines[2].starts_with("  ← 5 ") && lines[2].ends_with("       61 µs      4.8 ms"));
-        assert!(lines[3].starts_with("  ← isError: word") && lines[3].ends_with(" word                   7 µs"));
+        let expected = "
+                                                              legacy      modern
+                                                          2025-11-25  2026-07-28
+  → ping                                                        9 µs
+  ← 5                                                          61 µs      4.8 ms
+  ← isError: word word word word word word word word                        7 µs
+    word word word word
+";
+        assert_eq!(text, expected.trim_start_matches('\n'));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
     }
 }

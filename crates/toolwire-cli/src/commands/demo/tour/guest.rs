@@ -25,7 +25,7 @@ pub(super) struct Guest {
     pub(super) connected_in: Duration,
     tap: Tap,
     logs: Logs,
-    served: JoinHandle<Result<(), ServeError>>,
+    service: JoinHandle<Result<(), ServeError>>,
 }
 
 /// The log messages that have come, as JSON.
@@ -35,8 +35,8 @@ impl Guest {
     /// Connects to the server inside this process, in one version of the protocol.
     pub(super) async fn connect(server: &Server, version: Version) -> Result<Self> {
         let (near, far) = memory::pair();
-        let server = server.clone();
-        let served = tokio::spawn(async move { server.serve(far).await });
+        let host = server.clone();
+        let service = tokio::spawn(async move { host.serve(far).await });
         let (tap, logs) = (Tap::default(), Logs::default());
         let heard = Arc::clone(&logs);
         let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
@@ -54,7 +54,7 @@ impl Guest {
         let connected_in = begin.elapsed();
         // The first call of a program pays for memory and code that nobody has touched yet, so it does not count.
         client.call("echo", json!({ "text": "warm" })).await?;
-        Ok(Self { client, connected_in, tap, logs, served })
+        Ok(Self { client, connected_in, tap, logs, service })
     }
 
     /// What people call its era.
@@ -66,18 +66,8 @@ impl Guest {
     }
 
     /// The messages that made the connection, as they crossed the wire.
-    pub(super) fn how_connected(&self) -> String {
-        let messages = self.tap.first_messages().into_iter().take_while(|(_, name)| name != "tools/call");
-        let arrows = messages.map(|(direction, name)| match direction {
-            Direction::Sent => format!("→ {name}"),
-            Direction::Received => format!("← {name}"),
-        });
-        arrows.collect::<Vec<_>>().join(" ")
-    }
-
-    /// How many messages have crossed the wire.
-    pub(super) fn messages(&self) -> usize {
-        self.tap.count()
+    pub(super) fn how_connected(&self) -> Vec<(Direction, String)> {
+        self.tap.first_messages().into_iter().take_while(|(_, name)| name != "tools/call").collect()
     }
 
     /// Takes the log messages that have come since the last time.
@@ -103,7 +93,7 @@ impl Guest {
     /// Leaves, and makes sure that the server has noticed.
     pub(super) async fn leave(self) -> Result<()> {
         self.client.close().await?;
-        self.served.await.context("the server did not end in order")??;
+        self.service.await.context("the server did not end in order")??;
         Ok(())
     }
 }

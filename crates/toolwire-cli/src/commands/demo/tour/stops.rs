@@ -51,7 +51,8 @@ pub(super) async fn tools<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     let count = async |guest: &Guest| {
         let steps = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&steps);
-        let note = move |step: f64| seen.lock().unwrap_or_else(PoisonError::into_inner).push(step.to_string());
+        let note =
+            move |step: f64| seen.lock().unwrap_or_else(PoisonError::into_inner).push(step.to_string());
         let outcome = guest
             .client
             .call("count", &to)
@@ -104,11 +105,12 @@ pub(super) async fn prompts<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
 /// A note from one era to the other: both hear that the list of resources has changed.
 pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     let [old, new] = &tour.guests;
-    let mut listeners =
-        [old.client.listen().resources().await?, new.client.listen().resources().await?];
+    let mut listeners = [old.client.listen().resources().await?, new.client.listen().resources().await?];
     let text = json!({ "text": "the kettle is on" });
     tour.page.gap()?;
     tour.page.title("Leave a note in one era, find it in the other")?;
+    let listen = r#"subscriptions/listen {"resourcesListChanged":true}"#;
+    tour.page.asked(listen, &format!("  ({})", new.era()))?;
     tour.page.asked(&tool_call("add_note", &text), &format!("  ({})", old.era()))?;
     let begin = Instant::now();
     let saved = old.client.call("add_note", &text).await?;
@@ -117,10 +119,12 @@ pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     for listener in &mut listeners {
         hears_of_resources(listener).await?;
     }
-    tour.page.aside("both hear: notifications/resources/list_changed")?;
+    let heard = format!("both hear notifications/resources/list_changed, {} without asking", old.era());
+    tour.page.aside(heard)?;
 
-    let listed = new.client.all_resources().await?;
-    let note = listed.iter().find(|resource| resource.name.starts_with("note")).context("there is no note")?;
+    let resources = new.client.all_resources().await?;
+    let note =
+        listed.iter().find(|resource| resource.name.starts_with("note")).context("there is no note")?;
     tour.page.asked(&format!("resources/read {}", note.uri), &format!("  ({})", new.era()))?;
     let begin = Instant::now();
     let found = contents(&new.client.read(&note.uri).await?)?;
@@ -153,9 +157,13 @@ pub(super) async fn crowd<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
         while let Some(call) = calls.join_next().await {
             call??;
         }
-        Ok(Answer::good(format!("{} answers, each to its own question", thousands(CROWD))))
+        let mut answer = Answer::good(format!("{} answers, each to its own question", thousands(CROWD)));
+        if cfg!(debug_assertions) {
+            answer.asides.push("this is a debug build; cargo run --release is many times as fast".to_owned());
+        }
+        Ok(answer)
     };
-    let call = format!("tools/call echo  × {}", thousands(CROWD));
+    let call = format!("{} × tools/call echo {{\"text\":…}}", thousands(CROWD));
     tour.stop("Ask a thousand things at once", &call, everybody).await
 }
 

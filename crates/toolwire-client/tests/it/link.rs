@@ -1,0 +1,175 @@
+//! The seam for other transports: a link that answers each request by itself, as HTTP does.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use toolwire_client::{
+    Client, Connection, Connector, Delivery, Error, ErrorKind,
+    link::{Exchange, ExchangeError, Inbox, Link, LinkError, LinkErrorKind, Outgoing, Reply},
+};
+use toolwire_protocol::{
+    ErrorCode, Message, Notification, Params, RequestId, RpcError, Version, probe::ProbeLink,
+};
+use toolwire_transport::BoxFuture;
+
+use crate::script::{builder, discovery, initialization, text};
+
+type Answers = fn(&str) -> Result<Value, LinkErrorKind>;
+
+#[derive(Debug)]
+struct Posts {
+    answers: Answers,
+    /// What was seen: methods, versions, abandoned requests.
+    seen: Mutex<Vec<String>>,
+}
+
+impl Posts {
+    fn note(&self, what: impl Into<String>) {
+        self.seen.lock().unwrap().push(what.into());
+    }
+}
+
+impl Link for Posts {
+    fn family(&self) -> ProbeLink {
+        ProbeLink::Http
+    }
+
+    fn start(&self, request: Outgoing) -> Exchange {
+        self.note(request.method.as_str());
+        let Ok(Message::Request(message)) = Message::parse(&request.message) else { panic!() };
+        assert_eq!(message.id, request.id);
+        let answer = (self.answers)(request.method.as_str());
+        Exchange::driven(|feed| {
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                if request.method.as_str() == "tools/call" {
+                    let progress = json!({"progressToken": request.id, "progress": 1});
+                    feed.progress(Notification::new(
+                        "notifications/progress",
+                        Params::of(&progress).unwrap(),
+                    ));
+                    tokio::task::yield_now().await;
+                }
+                let reply: Reply = match answer {
+                    Ok(result) => Ok(Params::of(&result).unwrap()),
+                    Err(kind) => Err(ExchangeError::Link(LinkError::new(kind, Delivery::Unknown, "no"))),
+                };
+                feed.finish(reply);
+            })
+        })
+    }
+
+    fn abandon(&self, id: &RequestId, tell: bool) {
+        self.note(format!("abandoned {id} {tell}"));
+    }
+
+    fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>> {
+        let Ok(Message::Notification(message)) = Message::parse(&message) else { panic!() };
+        self.note(message.method.as_str());
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn negotiated(&self, version: Version) {
+        self.note(version.as_str());
+    }
+
+    fn why_closed(&self) -> BoxFuture<'static, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        self.note("closed");
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Something that is connected to, and something else in case that does not work.
+struct Url(Arc<Posts>, Option<Arc<Posts>>);
+
+enum ByUrl {}
+
+impl Connector<ByUrl> for Url {
+    async fn connect(self, _inbox: Inbox) -> io::Result<Connection<Self>> {
+        let fallback = self.1.map(|other| Self(other, None));
+        Ok(Connection { link: self.0, key: None, again: None, fallback })
+    }
+}
+
+fn posts(answers: Answers) -> Arc<Posts> {
+    Arc::new(Posts { answers, seen: Mutex::default() })
+}
+
+async fn connect(answers: Answers) -> (Arc<Posts>, Result<Client, Error>) {
+    let link = posts(answers);
+    let client = builder().connect(Url(Arc::clone(&link), None)).await;
+    (link, client)
+}
+
+fn seen(link: &Posts) -> Vec<String> {
+    link.seen.lock().unwrap().clone()
+}
+
+#[tokio::test]
+async fn a_link_of_another_kind_carries_calls_progress_and_cancellation() {
+    let (link, client) =
+        connect(|method| Ok(if method == "server/discover" { discovery() } else { text("5") })).await;
+    let client = client.unwrap();
+    let steps = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&steps);
+    let outcome = client.call("add", ()).progress(move |_| *count.lock().unwrap() += 1).await.unwrap();
+    assert_eq!((outcome.text().as_str(), *steps.lock().unwrap()), ("5", 1));
+    tokio::select! {
+        biased;
+        _ = client.call("add", ()).into_future() => panic!("it takes a moment"),
+        () = std::future::ready(()) => {}
+    }
+    client.close().await.unwrap();
+    let expected =
+        ["server/discover", "2026-07-28", "tools/call", "tools/call", "abandoned 3 true", "closed"];
+    assert_eq!(seen(&link), expected);
+}
+
+#[tokio::test]
+async fn a_status_is_evidence_or_it_is_not() {
+    let legacy = |method: &str| match method {
+        "initialize" => Ok(initialization("2025-06-18")),
+        _ => Err(LinkErrorKind::Status(400, None)),
+    };
+    let (link, client) = connect(legacy).await;
+    assert_eq!(client.unwrap().version(), Version::V2025_06_18);
+    assert_eq!(seen(&link), ["server/discover", "initialize", "2025-06-18", "notifications/initialized"]);
+
+    for answers in [
+        (|_| Err(LinkErrorKind::Status(401, None))) as Answers,
+        |_| Err(LinkErrorKind::Status(503, None)),
+        |_| Err(LinkErrorKind::Unreachable),
+    ] {
+        let (link, client) = connect(answers).await;
+        assert_eq!(client.unwrap_err().kind(), ErrorKind::Connect);
+        assert_eq!(seen(&link), ["server/discover"]);
+    }
+
+    let (_, client) = connect(|_| {
+        let error = RpcError::new(ErrorCode::HEADER_MISMATCH, "the header says otherwise");
+        Err(LinkErrorKind::Status(400, Some(error)))
+    })
+    .await;
+    assert_eq!(client.unwrap_err().rpc().unwrap().code, ErrorCode::HEADER_MISMATCH);
+}
+
+#[tokio::test]
+async fn a_server_that_understands_nothing_is_reached_by_other_means() {
+    let first = posts(|_| Err(LinkErrorKind::Status(404, None)));
+    let other = posts(|_| Ok(initialization("2024-11-05")));
+    let client = builder().connect(Url(Arc::clone(&first), Some(Arc::clone(&other)))).await;
+    assert_eq!(client.unwrap().version(), Version::V2024_11_05);
+    assert_eq!(seen(&first), ["server/discover", "initialize"]);
+    assert_eq!(seen(&other), ["initialize", "2024-11-05", "notifications/initialized"]);
+
+    let (_, client) = connect(|_| Err(LinkErrorKind::Status(404, None))).await;
+    assert_eq!(client.unwrap_err().kind(), ErrorKind::Connect);
+}

@@ -1,0 +1,110 @@
+//! Describing an HTTP endpoint.
+
+use std::{error::Error, fmt};
+
+use toolwire_server::Server;
+
+use super::{
+    HttpService,
+    config::{Cors, HttpConfig, HttpLimits, Legacy},
+    edge::Gate,
+};
+
+/// An HTTP endpoint being described; made by [`HttpService::builder`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct HttpBuilder {
+    server: Server,
+    config: HttpConfig,
+}
+
+impl HttpBuilder {
+    pub(crate) fn new(server: Server) -> Self {
+        Self { server, config: HttpConfig::default() }
+    }
+
+    /// How clients of older protocol revisions are served. Default: with sessions.
+    ///
+    /// [`Legacy::Off`] refuses their requests here; a server that is never to name the older revisions, not even
+    /// in `server/discover`, has to be built without them.
+    pub fn legacy(mut self, legacy: Legacy) -> Self {
+        self.config.legacy = legacy;
+        self
+    }
+
+    /// Answers on this path alone. Without it every path is answered, and which ones arrive is up to the router.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.config.path = Some(path.into());
+        self
+    }
+
+    /// The URL that clients use, when the endpoint is behind a proxy or has a name: requests may then name its
+    /// host, and pages of its origin may send requests, but pages of the local machine no longer.
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.config.public_url = Some(url.into());
+        self
+    }
+
+    /// More hosts that requests may name, each as `host`, with any port, or as `host:port`.
+    ///
+    /// Always allowed are `localhost`, `127.0.0.1` and `[::1]`, and the very address a request came in on.
+    pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
+        self.config.hosts.extend(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets requests name any host. Only for endpoints that something else protects from DNS rebinding.
+    pub fn allow_any_host(mut self) -> Self {
+        self.config.any_host = true;
+        self
+    }
+
+    /// More origins of web pages that may send requests, each as `scheme://host` or `scheme://host:port`.
+    pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
+        self.config.origins.extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets pages of any origin send requests. Only for endpoints that need no protection from them.
+    pub fn allow_any_origin(mut self) -> Self {
+        self.config.any_origin = true;
+        self
+    }
+
+    /// Whether browsers may let pages of allowed origins read the responses. Default: off.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.config.cors = cors;
+        self
+    }
+
+    /// The limits.
+    pub fn limits(mut self, limits: HttpLimits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// When a host, an origin or the public URL cannot be read, or the path does not begin with a slash.
+    pub fn build(self) -> Result<HttpService, HttpConfigError> {
+        if let Some(path) = self.config.path.as_ref().filter(|path| !path.starts_with('/')) {
+            return Err(HttpConfigError(format!("the path {path:?} does not begin with a slash")));
+        }
+        let gate = Gate::new(&self.config)
+            .map_err(|entry| HttpConfigError(format!("{entry:?} is not a host, an origin or a URL")))?;
+        Ok(HttpService::assemble(self.server, self.config, gate))
+    }
+}
+
+/// A setting of an HTTP endpoint that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpConfigError(String);
+
+impl fmt::Display for HttpConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for HttpConfigError {}

@@ -1,0 +1,92 @@
+//! Everything this era refuses on its own, with its status and its error.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use toolwire_protocol::{RequestId, RpcError, classify::Fault};
+
+use super::{
+    session::Refusal,
+    sessions::{EVICTABLE_AFTER, Refused},
+};
+use crate::server::{Body, response};
+
+/// Why something is not done.
+#[derive(Debug)]
+pub(super) struct Denial {
+    status: StatusCode,
+    pub(super) error: RpcError,
+    /// One more header.
+    header: Option<(header::HeaderName, HeaderValue)>,
+}
+
+impl Denial {
+    pub(super) fn new(status: StatusCode, error: RpcError) -> Self {
+        Self { status, error, header: None }
+    }
+
+    /// One of the ladder's.
+    pub(super) fn of(fault: &Fault) -> Self {
+        let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+        Self::new(status, fault.rpc_error())
+    }
+
+    /// A 404 would tell the client that its session is gone, so this is a bad request: the session goes on.
+    pub(super) fn cannot_resume() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            RpcError::invalid_request(
+                "Last-Event-ID is not an event of this session, or what came after it is not kept any more",
+            ),
+        )
+    }
+
+    pub(super) fn post_only() -> Self {
+        let error = RpcError::invalid_request("there are no sessions here, so only POST is used");
+        let allow = (header::ALLOW, HeaderValue::from_static("POST"));
+        Self { header: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
+    }
+
+    fn busy(status: StatusCode, what: &str, seconds: u64) -> Self {
+        let error = RpcError::internal(format!("the server is busy: {what}; try again later"));
+        let retry = (header::RETRY_AFTER, HeaderValue::from(seconds));
+        Self { header: Some(retry), ..Self::new(status, error) }
+    }
+
+    pub(super) fn response(self, id: Option<&RequestId>) -> Response<Body> {
+        let mut response = response::error(self.status, id, &self.error);
+        if let Some((name, value)) = self.header {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Denial {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Closed => Self::of(&Fault::UnknownSession),
+            Refusal::IdInUse => Self::new(
+                StatusCode::OK,
+                RpcError::invalid_request("a request with this id is still running; use a new id"),
+            ),
+            Refusal::TooMany => {
+                Self::busy(StatusCode::TOO_MANY_REQUESTS, "too many requests are running", 1)
+            }
+        }
+    }
+}
+
+impl From<Refused> for Denial {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::busy(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many sessions are in use",
+                EVICTABLE_AFTER.as_secs(),
+            ),
+            Refused::NoRandomness => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                RpcError::internal("no session could be started"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The legacy era behind the HTTP methods.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use tokio::sync::Semaphore;
+use toolwire_protocol::{
+    Message, Request, RpcError,
+    classify::{Fault, LegacyView, Verdict},
+    peek::Peek,
+};
+use toolwire_server::{
+    Extensions, Server,
+    engine::{Call, Seat, Session},
+};
+
+use super::{
+    denial::Denial,
+    event_log::{EventLog, EventLogLimits, MemoryEventLog},
+    flight::Flight,
+    handle::LegacyStream,
+    id::{EventId, SessionId},
+    post::{POLLING_SINCE, Post, Shape},
+    reader::Reader,
+    session::{HttpSession, Refusal},
+    sessions::Sessions,
+    version_header::VersionHeader,
+};
+use crate::server::{Body, HttpConfig, Legacy, body::KeepAlive, read::Accepts, response};
+
+const SESSION_ID: &str = "mcp-session-id";
+
+/// Serves clients of the revisions before 2026-07-28.
+#[derive(Debug)]
+pub(crate) struct LegacyEndpoint {
+    pub(super) server: Server,
+    pub(super) config: Arc<HttpConfig>,
+    sessions: Arc<Sessions>,
+    /// Room for requests, which go on when their connection is gone and are bounded here for that reason.
+    running: Arc<Semaphore>,
+}
+
+/// What is behind the `Mcp-Session-Id` of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum SessionLookup {
+    /// This era is not served here.
+    Off,
+    /// There are no sessions here.
+    Sessionless,
+    /// The request names none.
+    Unnamed,
+    /// There is none of that name, or it is somebody else's, which is no different.
+    Unknown,
+    /// This one.
+    Found(Arc<HttpSession>),
+}
+
+impl SessionLookup {
+    /// What the ladder has to know.
+    pub(crate) fn view(&self) -> LegacyView {
+        match self {
+            Self::Off => LegacyView::Off,
+            Self::Sessionless => LegacyView::Sessionless,
+            Self::Unnamed => LegacyView::NoPeer,
+            Self::Unknown => LegacyView::UnknownSession,
+            Self::Found(found) => found.session.view(),
+        }
+    }
+}
+
+impl LegacyEndpoint {
+    pub(crate) fn new(server: Server, config: Arc<HttpConfig>) -> Self {
+        let log = Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits)));
+        Self::with_event_log(server, config, log)
+    }
+
+    /// An endpoint that keeps its events somewhere else.
+    pub(crate) fn with_event_log(server: Server, config: Arc<HttpConfig>, log: Arc<dyn EventLog>) -> Self {
+        let room = config.limits.requests_in_flight.min(Semaphore::MAX_PERMITS);
+        let sessions = Sessions::new(config.limits.clone(), log);
+        Self { server, config, sessions, running: Arc::new(Semaphore::new(room)) }
+    }
+
+    /// How many sessions there are.
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Finds the session of a request.
+    pub(crate) fn find(&self, headers: &HeaderMap, principal: Option<&str>) -> SessionLookup {
+        match (self.config.legacy, self.server.without_session()) {
+            (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
+            (Legacy::Stateless, _) => return SessionLookup::Sessionless,
+            (Legacy::Sessions, _) => {}
+        }
+        let Some(text) = headers.get(SESSION_ID) else { return SessionLookup::Unnamed };
+        let id = SessionId::parse(text.as_bytes());
+        let found = id.and_then(|id| self.sessions.find(&id, principal));
+        found.map_or(SessionLookup::Unknown, SessionLookup::Found)
+    }
+
+    /// Answers a message that the ladder has found to be of this era.
+    #[expect(clippy::too_many_arguments, reason = "everything that is known of one message")]
+    pub(crate) async fn post(
+        &self,
+        verdict: Verdict,
+        found: SessionLookup,
+        message: Message,
+        peek: Peek,
+        headers: &HeaderMap,
+        principal: Option<Arc<str>>,
+        extensions: Extensions,
+    ) -> Response<Body> {
+        let session = match found {
+            SessionLookup::Found(session) => Some(session),
+            _ => None,
+        };
+        let request = match (message, &session) {
+            (Message::Request(request), _) => request,
+            (message, Some(session)) => {
+                session.absorb(message);
+                return response::empty(StatusCode::ACCEPTED);
+            }
+            (_, None) => return response::empty(StatusCode::ACCEPTED),
+        };
+        let seat = match (verdict, &session) {
+            (Verdict::Initialize, _) => return self.initialize(&request, principal),
+            (_, Some(session)) => Seat::Legacy(session.session.clone()),
+            (Verdict::Legacy(version), None) => Seat::Sessionless(version),
+            (_, None) => return Denial::of(&Fault::SessionRequired).response(Some(&request.id)),
+        };
+        let id = request.id.clone();
+        let shape = Shape { batch: false, accepts: Accepts::of(headers) };
+        let post = Post::new(session.clone(), shape, &self.config.limits, 1);
+        match self.prepare(&post, session, request, peek, seat, extensions) {
+            Prepared::Flight(flight) => flight.start().await,
+            Prepared::Answered(answered) => post.answer(answered).await,
+            Prepared::Refused(denial) => return denial.response(Some(&id)),
+        }
+        post.response().await
+    }
+
+    fn initialize(&self, request: &Request, principal: Option<Arc<str>>) -> Response<Body> {
+        let (session, answered) = match Session::initialize(&self.server, request) {
+            Ok(started) => started,
+            Err(answered) => return response::json(answered.status, answered.body),
+        };
+        let mut response = response::json(answered.status, answered.body);
+        if self.config.legacy == Legacy::Sessions {
+            match self.sessions.open(session, principal) {
+                Ok(opened) => match HeaderValue::try_from(opened.id().text()) {
+                    Ok(id) => response.headers_mut().insert(SESSION_ID, id),
+                    Err(_) => return response::empty(StatusCode::INTERNAL_SERVER_ERROR),
+                },
+                Err(refused) => return Denial::from(refused).response(Some(&request.id)),
+            };
+        }
+        response
+    }
+
+    /// Finds room for a request, and starts its call.
+    pub(super) fn prepare(
+        &self,
+        post: &Arc<Post>,
+        session: Option<Arc<HttpSession>>,
+        request: Request,
+        peek: Peek,
+        seat: Seat,
+        mut extensions: Extensions,
+    ) -> Prepared {
+        let limit = self.config.limits.session_requests;
+        let berth = match session.as_ref().map(|session| session.admit(&request.id, limit)).transpose() {
+            Ok(berth) => berth,
+            Err(refusal) => return Prepared::Refused(refusal.into()),
+        };
+        let Ok(room) = Arc::clone(&self.running).try_acquire_owned() else {
+            return Prepared::Refused(Refusal::TooMany.into());
+        };
+        if session.is_some_and(|session| session.version() >= POLLING_SINCE) {
+            extensions.insert(LegacyStream::new(post));
+        }
+        match Call::new(&self.server, request, peek, seat, extensions) {
+            Ok(call) => {
+                let time = self.server.limits().handler_time;
+                Prepared::Flight(Flight { call, post: Arc::clone(post), berth, room, time })
+            }
+            Err(answered) => Prepared::Answered(answered.body),
+        }
+    }
+
+    /// Opens the stream for messages that belong to no request, or resumes any stream.
+    pub(crate) async fn get(&self, headers: &HeaderMap, principal: Option<Arc<str>>) -> Response<Body> {
+        let session = match self.session_of(headers, principal.as_deref()) {
+            Ok(session) => session,
+            Err(denial) => return denial.response(None),
+        };
+        if !Accepts::of(headers).events {
+            let error = RpcError::invalid_request("Accept must allow text/event-stream to open a stream");
+            return Denial::new(StatusCode::NOT_ACCEPTABLE, error).response(None);
+        }
+        let (stream, cursor) = match headers.get("last-event-id") {
+            None => {
+                let stream = session.standalone();
+                let cursor = stream.given();
+                (stream, cursor)
+            }
+            Some(value) => {
+                let event = value.to_str().ok().and_then(|text| text.trim().parse::<EventId>().ok());
+                let stream = event.and_then(|event| session.stream_of(event, self.config.limits.event_time));
+                let (Some(event), Some(stream)) = (event, stream) else { return Denial::cannot_resume().response(None) };
+                (stream, event.sequence)
+            }
+        };
+        let limits = &self.config.limits;
+        let retry = (session.version() >= POLLING_SINCE).then_some(limits.retry);
+        match Reader::resume(stream, cursor).await {
+            Ok(reader) => response::events(KeepAlive::new(reader.primed(retry), limits.keep_alive)),
+            Err(_) => Denial::cannot_resume().response(None),
+        }
+    }
+
+    /// Ends a session.
+    pub(crate) async fn delete(&self, headers: &HeaderMap, principal: Option<Arc<str>>) -> Response<Body> {
+        match self.session_of(headers, principal.as_deref()) {
+            Ok(session) => {
+                self.sessions.remove(session.id());
+                response::empty(StatusCode::NO_CONTENT)
+            }
+            Err(denial) => denial.response(None),
+        }
+    }
+
+    /// The session of a request without a body.
+    fn session_of(&self, headers: &HeaderMap, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
+        let version = VersionHeader::of(headers);
+        match self.find(headers, principal) {
+            SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::post_only()),
+            _ if version.is_modern() => Err(Denial::post_only()),
+            _ if version == VersionHeader::Unknown => {
+                let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
+                Err(Denial::new(StatusCode::BAD_REQUEST, error))
+            }
+            SessionLookup::Unnamed => Err(Denial::of(&Fault::SessionRequired)),
+            SessionLookup::Unknown => Err(Denial::of(&Fault::UnknownSession)),
+            SessionLookup::Found(session) => Ok(session),
+        }
+    }
+}
+
+/// A request on its way to a handler, or past it.
+pub(super) enum Prepared {
+    Flight(Flight),
+    Answered(Bytes),
+    Refused(Denial),
+}

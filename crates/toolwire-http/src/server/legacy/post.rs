@@ -1,0 +1,254 @@
+//! The answers of one POST, and the form in which they leave.
+//!
+//! Nobody knows at first how long a request takes and whether it has something to say on the way. If the answers
+//! come first, they leave as JSON. If a message comes first, or it takes long, or a handler wants it so, the
+//! response becomes a stream. The requests run on their own; if the client goes away before any of this, their
+//! answers are of no use to anybody and are dropped, but they are not cancelled.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use tokio::sync::Notify;
+use toolwire_protocol::Version;
+
+use super::{reader::Reader, session::HttpSession, stream::Stream};
+use crate::server::{Body, HttpLimits, body::KeepAlive, read::Accepts, response};
+
+/// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
+/// away to come back later.
+pub(super) const POLLING_SINCE: Version = Version::V2025_11_25;
+
+pub(super) struct Post {
+    session: Option<Arc<HttpSession>>,
+    shape: Shape,
+    limits: HttpLimits,
+    state: Mutex<State>,
+    settled: Notify,
+}
+
+/// What kind of response is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Whether the request was an array, so that the answers are one too.
+    pub(super) batch: bool,
+    /// Which forms of an answer the client takes.
+    pub(super) accepts: Accepts,
+}
+
+struct State {
+    phase: Phase,
+    /// Answers that came before it was clear how they leave.
+    answers: Vec<Bytes>,
+    /// How many are still to come.
+    open: usize,
+}
+
+enum Phase {
+    /// Anything is possible.
+    Waiting,
+    /// The answers are all there.
+    Json,
+    /// The response is a stream, which starts to be read when the response leaves.
+    Streaming(Arc<Stream>, Option<Reader>),
+    /// The client went away without having got anything.
+    Abandoned,
+}
+
+impl Post {
+    /// A POST that waits for `open` answers.
+    pub(super) fn new(
+        session: Option<Arc<HttpSession>>,
+        shape: Shape,
+        limits: &HttpLimits,
+        open: usize,
+    ) -> Arc<Self> {
+        let state = State { phase: Phase::Waiting, answers: Vec::new(), open };
+        let settled = Notify::new();
+        let post = Self { session, shape, limits: limits.clone(), state: Mutex::new(state), settled };
+        if !shape.accepts.json {
+            post.stream();
+        }
+        Arc::new(post)
+    }
+
+    /// Sends a message that comes before the answers. It makes the response a stream.
+    pub(super) async fn send(&self, message: Bytes) {
+        match self.stream() {
+            Some(stream) => stream.send(message).await,
+            None => tracing::debug!("a message was dropped; the client takes no stream or has gone"),
+        }
+    }
+
+    /// Takes one answer.
+    pub(super) async fn answer(&self, answer: Bytes) {
+        let (stream, early) = {
+            let mut state = self.lock();
+            match &state.phase {
+                Phase::Waiting => {
+                    state.answers.push(answer);
+                    return self.close_one(state);
+                }
+                Phase::Streaming(stream, _) => (Arc::clone(stream), std::mem::take(&mut state.answers)),
+                Phase::Json | Phase::Abandoned => return self.close_one(state),
+            }
+        };
+        for answer in early {
+            stream.send_answer(answer).await;
+        }
+        stream.send_answer(answer).await;
+        self.close_one(self.lock());
+    }
+
+    /// There will be no answer to one of the requests, because it was cancelled.
+    pub(super) async fn withdraw(&self) {
+        let (stream, early) = match &mut *self.lock() {
+            State { phase: Phase::Streaming(stream, _), answers, .. } => {
+                (Some(Arc::clone(stream)), std::mem::take(answers))
+            }
+            _ => (None, Vec::new()),
+        };
+        if let Some(stream) = stream {
+            for answer in early {
+                stream.send_answer(answer).await;
+            }
+        }
+        self.close_one(self.lock());
+    }
+
+    /// One answer less to wait for. With the last one, the response is complete.
+    fn close_one(&self, mut state: MutexGuard<'_, State>) {
+        state.open = state.open.saturating_sub(1);
+        if state.open > 0 {
+            return;
+        }
+        match &state.phase {
+            Phase::Waiting => {
+                state.phase = Phase::Json;
+                drop(state);
+                self.settled.notify_one();
+            }
+            Phase::Streaming(stream, _) => stream.end(),
+            Phase::Json | Phase::Abandoned => {}
+        }
+    }
+
+    /// The stream of the response, which becomes one if it can.
+    fn stream(&self) -> Option<Arc<Stream>> {
+        let mut state = self.lock();
+        match &state.phase {
+            Phase::Streaming(stream, _) => return Some(Arc::clone(stream)),
+            Phase::Waiting if self.shape.accepts.events => {}
+            Phase::Waiting | Phase::Json | Phase::Abandoned => return None,
+        }
+        let stream = match &self.session {
+            Some(session) => session.open_stream(self.limits.event_time),
+            None => Stream::fleeting(),
+        };
+        let reader = Reader::first(Arc::clone(&stream)).primed(self.priming());
+        state.phase = Phase::Streaming(Arc::clone(&stream), Some(reader));
+        drop(state);
+        self.settled.notify_one();
+        Some(stream)
+    }
+
+    /// Ends the connection but not the stream: the client comes back for the rest.
+    pub(super) fn cut(&self) {
+        if let Some(stream) = self.stream() {
+            stream.cut();
+        }
+    }
+
+    fn priming(&self) -> Option<Duration> {
+        let version = self.session.as_ref()?.version();
+        (version >= POLLING_SINCE).then_some(self.limits.retry)
+    }
+
+    /// Waits until it is clear what the response is, and gives it.
+    pub(super) async fn response(self: Arc<Self>) -> Response<Body> {
+        let waiting = AbandonOnDrop(&self);
+        tokio::select! {
+            biased;
+            () = self.settled.notified() => {}
+            () = tokio::time::sleep(self.limits.keep_alive), if self.shape.accepts.events => {
+                self.stream();
+            }
+        }
+        let response = self.take_response();
+        drop(waiting);
+        response
+    }
+
+    fn take_response(&self) -> Response<Body> {
+        let mut state = self.lock();
+        let answers = match &mut state.phase {
+            Phase::Streaming(_, reader) => {
+                let reader = reader.take();
+                drop(state);
+                return match reader {
+                    Some(reader) => response::events(KeepAlive::new(reader, self.limits.keep_alive)),
+                    None => response::empty(StatusCode::INTERNAL_SERVER_ERROR),
+                };
+            }
+            Phase::Waiting | Phase::Json | Phase::Abandoned => std::mem::take(&mut state.answers),
+        };
+        drop(state);
+        match <[Bytes; 1]>::try_from(answers) {
+            Ok([answer]) if !self.shape.batch => response::json(200, answer),
+            Ok(answers) => response::json(200, array(&answers)),
+            // Everything was cancelled, and a cancelled request has no answer.
+            Err(answers) if answers.is_empty() => response::empty(StatusCode::ACCEPTED),
+            Err(answers) => response::json(200, array(&answers)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        // Whatever has become of the requests, nobody is left who could send anything.
+        if let Phase::Streaming(stream, _) = &self.lock().phase {
+            stream.end();
+        }
+    }
+}
+
+/// Notices that the client went away before it was clear what the response is.
+struct AbandonOnDrop<'a>(&'a Post);
+
+impl Drop for AbandonOnDrop<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        match &mut state.phase {
+            Phase::Waiting => state.phase = Phase::Abandoned,
+            // A stream that was not taken is one that the client has never heard of.
+            Phase::Streaming(_, reader) => {
+                let reader = reader.take();
+                drop(state);
+                drop(reader);
+            }
+            Phase::Json | Phase::Abandoned => {}
+        }
+    }
+}
+
+fn array(answers: &[Bytes]) -> Bytes {
+    let mut out = Vec::with_capacity(2 + answers.iter().map(|answer| answer.len() + 1).sum::<usize>());
+    out.push(b'[');
+    out.extend_from_slice(&answers.join(&b","[..]));
+    out.push(b']');
+    out.into()
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}

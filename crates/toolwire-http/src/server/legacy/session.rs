@@ -1,0 +1,319 @@
+//! One client on HTTP: what runs for it, and the streams it can read.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use toolwire_protocol::{Message, Method, Notification, RequestId, Response, Version, wire};
+use toolwire_server::engine::Session;
+use toolwire_transport::FairQueue;
+
+use super::{
+    event_log::EventLog,
+    id::{EventId, SessionId, StreamKey},
+    stream::{STANDALONE, Stream},
+};
+use crate::server::HttpLimits;
+
+/// How many streams of a session are remembered; beyond that, those that ended first are forgotten.
+const STREAMS: usize = 256;
+
+/// One legacy client, from its `initialize` until it says goodbye or is not heard of any more.
+///
+/// While it does nothing, a session is little more than what the client said of itself.
+pub(crate) struct HttpSession {
+    id: SessionId,
+    pub(super) session: Session,
+    principal: Option<Arc<str>>,
+    log: Arc<dyn EventLog>,
+    state: Mutex<State>,
+}
+
+struct State {
+    created: Instant,
+    used: Instant,
+    closed: bool,
+    flights: Vec<Flight>,
+    flights_so_far: u64,
+    streams: BTreeMap<u64, Arc<Stream>>,
+    streams_so_far: u64,
+    /// Carries changes to the standalone stream, once there has been one.
+    forwarder: Option<AbortOnDrop>,
+}
+
+/// A running request. Dropping it cancels the request.
+struct Flight {
+    number: u64,
+    id: RequestId,
+    _cancel: oneshot::Sender<()>,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Why a request cannot be let in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The session has gone away meanwhile.
+    Closed,
+    IdInUse,
+    TooMany,
+}
+
+/// The place of a running request in its session; dropping it takes the request out.
+pub(super) struct Berth {
+    session: Arc<HttpSession>,
+    number: u64,
+    cancelled: oneshot::Receiver<()>,
+}
+
+impl HttpSession {
+    pub(super) fn new(
+        id: SessionId,
+        session: Session,
+        principal: Option<Arc<str>>,
+        log: Arc<dyn EventLog>,
+    ) -> Self {
+        let now = Instant::now();
+        let state = State {
+            created: now,
+            used: now,
+            closed: false,
+            flights: Vec::new(),
+            flights_so_far: 0,
+            streams: BTreeMap::new(),
+            streams_so_far: STANDALONE,
+            forwarder: None,
+        };
+        Self { id, session, principal, log, state: Mutex::new(state) }
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.session.version()
+    }
+
+    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
+        self.principal.as_deref() == principal
+    }
+
+    pub(super) fn touch(&self) {
+        self.lock().used = Instant::now();
+    }
+
+    /// Since when the session does nothing; `None` while a request runs or a stream is open.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        if !state.flights.is_empty() || state.streams.values().any(|stream| stream.is_connected()) {
+            return None;
+        }
+        let left = state.streams.values().filter_map(|stream| stream.left()).max();
+        Some(left.map_or(state.used, |left| left.max(state.used)))
+    }
+
+    pub(super) fn is_initialized(&self) -> bool {
+        use toolwire_protocol::classify::LegacyView;
+        matches!(self.session.view(), LegacyView::Peer { initialized: true, .. })
+    }
+
+    pub(super) fn has_expired(&self, now: Instant, limits: &HttpLimits) -> bool {
+        if !self.is_initialized() {
+            return now.duration_since(self.lock().created) >= limits.session_handshake;
+        }
+        self.idle_since().is_some_and(|idle| now.duration_since(idle) >= limits.session_idle)
+    }
+
+    /// Ends everything the session has going.
+    pub(super) fn close(&self) {
+        let (flights, streams, forwarder) = {
+            let mut state = self.lock();
+            state.closed = true;
+            (
+                std::mem::take(&mut state.flights),
+                std::mem::take(&mut state.streams),
+                state.forwarder.take(),
+            )
+        };
+        drop((flights, forwarder));
+        streams.values().for_each(|stream| stream.forget());
+        self.log.forget(&self.id);
+    }
+
+    /// Lets a request in.
+    pub(super) fn admit(self: &Arc<Self>, id: &RequestId, limit: usize) -> Result<Berth, Refusal> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Refusal::Closed);
+        }
+        if state.flights.iter().any(|flight| flight.id == *id) {
+            return Err(Refusal::IdInUse);
+        }
+        if state.flights.len() >= limit {
+            return Err(Refusal::TooMany);
+        }
+        state.flights_so_far += 1;
+        let number = state.flights_so_far;
+        let (cancel, cancelled) = oneshot::channel();
+        state.flights.push(Flight { number, id: id.clone(), _cancel: cancel });
+        Ok(Berth { session: Arc::clone(self), number, cancelled })
+    }
+
+    /// Takes a notification.
+    pub(super) fn notify(&self, note: &Notification) {
+        match note.method.known() {
+            Some(Method::Initialized) => {
+                self.session.set_initialized();
+            }
+            Some(Method::Cancelled) => {
+                let params = note.params.decode::<wire::CancelledNotificationParams>();
+                match params.ok().and_then(|params| params.request_id) {
+                    Some(id) => self.lock().flights.retain(|flight| flight.id != id),
+                    None => tracing::debug!("a cancellation without a usable requestId was dropped"),
+                }
+            }
+            _ => tracing::debug!(method = %note.method, "a notification was ignored"),
+        }
+    }
+
+    /// Takes a response: the one place where an answer to a question of ours comes in.
+    pub(super) fn deliver(&self, response: &Response) {
+        tracing::debug!(id = ?response.id, "a response that nobody waits for was dropped");
+    }
+
+    /// Takes what needs no answer; gives back a request.
+    pub(super) fn absorb(&self, message: Message) -> Option<toolwire_protocol::Request> {
+        match message {
+            Message::Request(request) => return Some(request),
+            Message::Notification(note) => self.notify(&note),
+            Message::Response(response) => self.deliver(&response),
+        }
+        None
+    }
+
+    /// Opens the stream of a request.
+    pub(super) fn open_stream(&self, keep: Duration) -> Arc<Stream> {
+        let mut state = self.lock();
+        state.forget_ended(keep);
+        state.streams_so_far += 1;
+        let number = state.streams_so_far;
+        let stream = self.stream(number);
+        if state.closed {
+            stream.forget();
+        } else {
+            state.streams.insert(number, Arc::clone(&stream));
+        }
+        stream
+    }
+
+    /// The stream for messages that belong to no request; it begins with the first connection.
+    pub(super) fn standalone(&self) -> Arc<Stream> {
+        let mut state = self.lock();
+        if let Some(stream) = state.streams.get(&STANDALONE) {
+            return Arc::clone(stream);
+        }
+        let stream = self.stream(STANDALONE);
+        if state.closed {
+            stream.forget();
+        } else {
+            let forward = tokio::spawn(forward_changes(self.session.clone(), Arc::clone(&stream)));
+            state.forwarder = Some(AbortOnDrop(forward));
+            state.streams.insert(STANDALONE, Arc::clone(&stream));
+        }
+        stream
+    }
+
+    /// The stream of an event; `None` if there is no such event (any more).
+    pub(super) fn stream_of(&self, event: EventId, keep: Duration) -> Option<Arc<Stream>> {
+        let mut state = self.lock();
+        state.forget_ended(keep);
+        let stream = state.streams.get(&event.stream)?;
+        (event.sequence <= stream.last()).then(|| Arc::clone(stream))
+    }
+
+    /// Forgets streams that ended so long ago that nobody will resume them.
+    pub(super) fn forget_ended(&self, keep: Duration) {
+        self.lock().forget_ended(keep);
+    }
+
+    fn stream(&self, number: u64) -> Arc<Stream> {
+        Stream::logged(Arc::clone(&self.log), StreamKey { session: self.id, stream: number })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn forget_ended(&mut self, keep: Duration) {
+        let now = Instant::now();
+        self.streams.retain(|_, stream| {
+            stream.is_connected() || stream.ended().is_none_or(|ended| now.duration_since(ended) < keep)
+        });
+        while self.streams.len() >= STREAMS {
+            let ended = |stream: &Arc<Stream>| !stream.is_connected() && stream.ended().is_some();
+            let Some(oldest) = self.streams.iter().find(|(_, stream)| ended(stream)).map(|(number, _)| *number)
+            else {
+                break;
+            };
+            self.streams.remove(&oldest);
+        }
+    }
+}
+
+/// Sends changes on the standalone stream while somebody reads it. While nobody does, they wait where they
+/// are, each kind once.
+async fn forward_changes(session: Session, stream: Arc<Stream>) {
+    let queue = FairQueue::new();
+    let mut changes = std::pin::pin!(session.forward_changes(&queue));
+    loop {
+        stream.connected().await;
+        tokio::select! {
+            biased;
+            Some(message) = queue.next() => stream.send(message).await,
+            () = &mut changes => break,
+            () = stream.disconnected() => {}
+        }
+    }
+    while let Some(message) = queue.try_next() {
+        stream.send(message).await;
+    }
+    stream.end();
+}
+
+impl Berth {
+    /// Resolves when the client has cancelled the request, or the session is over.
+    pub(super) async fn cancelled(&mut self) {
+        // Whether the sender was used or dropped makes no difference.
+        let _ = (&mut self.cancelled).await;
+    }
+}
+
+impl Drop for Berth {
+    fn drop(&mut self) {
+        let mut state = self.session.lock();
+        state.used = Instant::now();
+        state.flights.retain(|flight| flight.number != self.number);
+    }
+}
+
+impl fmt::Debug for HttpSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSession")
+            .field("id", &self.id)
+            .field("version", &self.version())
+            .finish_non_exhaustive()
+    }
+}

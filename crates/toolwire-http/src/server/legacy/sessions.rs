@@ -1,0 +1,194 @@
+//! The sessions of an endpoint: who is known, and when somebody is forgotten.
+//!
+//! No session has a timer of its own. Who has expired is found out when the session is asked for, and
+//! otherwise by one task that goes through all of them now and then, and that runs only while there are any.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::{task::AbortHandle, time::Instant};
+use toolwire_server::engine::Session;
+
+use super::{event_log::EventLog, id::SessionId, session::HttpSession};
+use crate::server::HttpLimits;
+
+/// For how long a session must have been idle before another one may take its place.
+///
+/// When the table is full, sessions that never finished their handshake go first; then those that were idle for
+/// longest, but none that was used within this time. If all of them were, new clients have to come back later.
+pub(super) const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
+
+/// How often expired sessions are looked for, at least.
+const LONGEST_SWEEP: Duration = Duration::from_secs(10);
+
+pub(super) struct Sessions {
+    limits: HttpLimits,
+    log: Arc<dyn EventLog>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<SessionId, Arc<HttpSession>>,
+    sweeper: Option<AbortHandle>,
+}
+
+/// Why there is no new session.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// As many as there may be are in use.
+    Full,
+    /// The operating system gives no random numbers.
+    NoRandomness,
+}
+
+impl Sessions {
+    pub(super) fn new(limits: HttpLimits, log: Arc<dyn EventLog>) -> Arc<Self> {
+        Arc::new(Self { limits, log, table: Mutex::default() })
+    }
+
+    /// Starts a session.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        session: Session,
+        principal: Option<Arc<str>>,
+    ) -> Result<Arc<HttpSession>, Refused> {
+        let id = SessionId::random().map_err(|error| {
+            tracing::error!(%error, "no random numbers for a session id");
+            Refused::NoRandomness
+        })?;
+        let opened = Arc::new(HttpSession::new(id, session, principal, Arc::clone(&self.log)));
+        let mut gone = Vec::new();
+        let mut table = self.lock();
+        if table.sessions.len() >= self.limits.sessions {
+            gone = table.take_expired(&self.limits);
+        }
+        if table.sessions.len() >= self.limits.sessions {
+            gone.extend(table.take_longest_idle());
+        }
+        let fits = table.sessions.len() < self.limits.sessions;
+        if fits {
+            table.sessions.insert(id, Arc::clone(&opened));
+            if table.sweeper.is_none() {
+                table.sweeper = Some(tokio::spawn(sweep(Arc::downgrade(self), self.interval())).abort_handle());
+            }
+        }
+        drop(table);
+        gone.iter().for_each(|session| session.close());
+        if fits { Ok(opened) } else { Err(Refused::Full) }
+    }
+
+    /// The session with this id, if it exists and is this principal's. Being asked for keeps it alive.
+    pub(super) fn find(&self, id: &SessionId, principal: Option<&str>) -> Option<Arc<HttpSession>> {
+        let mut table = self.lock();
+        let session = table.sessions.get(id)?;
+        if session.has_expired(Instant::now(), &self.limits) {
+            let expired = table.sessions.remove(id);
+            drop(table);
+            expired.iter().for_each(|session| session.close());
+            return None;
+        }
+        let session = Arc::clone(session);
+        drop(table);
+        if !session.belongs_to(principal) {
+            tracing::warn!(session = ?id, "somebody else's session was asked for");
+            return None;
+        }
+        session.touch();
+        Some(session)
+    }
+
+    /// Ends a session.
+    pub(super) fn remove(&self, id: &SessionId) {
+        let removed = self.lock().sessions.remove(id);
+        if let Some(session) = removed {
+            session.close();
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().sessions.len()
+    }
+
+    /// Lets go of everything that has expired. Says whether any session is left to look after.
+    fn sweep(&self) -> bool {
+        let mut table = self.lock();
+        let expired = table.take_expired(&self.limits);
+        for session in table.sessions.values() {
+            session.forget_ended(self.limits.event_time);
+        }
+        let left = !table.sessions.is_empty();
+        if !left {
+            // Whoever comes next starts it again. The room that many sessions took goes back as well.
+            table.sweeper = None;
+            table.sessions = HashMap::new();
+        }
+        drop(table);
+        expired.iter().for_each(|session| session.close());
+        self.log.sweep();
+        left
+    }
+
+    /// Often enough to notice the end of the shortest time.
+    fn interval(&self) -> Duration {
+        let shortest = self.limits.session_idle.min(self.limits.session_handshake);
+        (shortest / 2).clamp(Duration::from_millis(100), LONGEST_SWEEP)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn take_expired(&mut self, limits: &HttpLimits) -> Vec<Arc<HttpSession>> {
+        let now = Instant::now();
+        self.sessions.extract_if(|_, session| session.has_expired(now, limits)).map(|(_, gone)| gone).collect()
+    }
+
+    /// Makes room for one more, as [`EVICTABLE_AFTER`] says.
+    fn take_longest_idle(&mut self) -> Option<Arc<HttpSession>> {
+        let now = Instant::now();
+        let candidates = self.sessions.iter().filter_map(|(id, session)| {
+            let (idle, initialized) = (session.idle_since()?, session.is_initialized());
+            let evictable = !initialized || now.duration_since(idle) >= EVICTABLE_AFTER;
+            evictable.then_some((initialized, idle, id))
+        });
+        let (_, _, id) = candidates.min_by_key(|(initialized, idle, _)| (*initialized, *idle))?;
+        let id = *id;
+        tracing::debug!(session = ?id, "a session made room for a new one");
+        self.sessions.remove(&id)
+    }
+}
+
+/// Goes through the sessions now and then, until there are none, or the endpoint is gone.
+async fn sweep(sessions: Weak<Sessions>, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        if !sessions.sweep() {
+            return;
+        }
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sweeper) = &table.sweeper {
+            sweeper.abort();
+        }
+        // Requests that run for them hold on to their sessions, and would go on for nobody.
+        table.sessions.values().for_each(|session| session.close());
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

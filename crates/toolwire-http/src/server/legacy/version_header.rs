@@ -1,0 +1,44 @@
+//! What a client says about its protocol version, outside the body.
+
+use http::HeaderMap;
+use toolwire_protocol::Version;
+
+/// What the header `MCP-Protocol-Version` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VersionHeader {
+    Absent,
+    Known(Version),
+    Unknown,
+}
+
+impl VersionHeader {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let Some(value) = headers.get("mcp-protocol-version") else { return Self::Absent };
+        let version = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+        version.map_or(Self::Unknown, Self::Known)
+    }
+
+    pub(super) fn is_modern(self) -> bool {
+        matches!(self, Self::Known(version) if version.is_modern())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_header_is_read() {
+        for (text, expected) in [
+            ("2025-06-18", VersionHeader::Known(Version::V2025_06_18)),
+            (" 2026-07-28 ", VersionHeader::Known(Version::V2026_07_28)),
+            ("1.0", VersionHeader::Unknown),
+            ("", VersionHeader::Unknown),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("mcp-protocol-version", text.parse().unwrap());
+            assert_eq!(VersionHeader::of(&headers), expected, "{text:?}");
+        }
+        assert_eq!(VersionHeader::of(&HeaderMap::new()), VersionHeader::Absent);
+    }
+}

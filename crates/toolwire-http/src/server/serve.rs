@@ -1,0 +1,225 @@
+//! Listening: from a socket to the service, with limits, and to an orderly end.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture, pending},
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
+
+use http::Request;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::{GracefulShutdown, Watcher}},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, ToSocketAddrs},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tower_service::Service as _;
+use toolwire_server::Server;
+
+use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched};
+
+/// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What the HTTP implementation needs at least to read headers.
+const MIN_HEADER_BYTES: usize = 8 * 1024;
+/// How often an HTTP/2 connection is asked whether its peer is still there.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+
+/// Serves `server` over HTTP at the path `/mcp` of an address, until [`Server::shutdown`].
+///
+/// For more choices see [`HttpService::builder`] and [`HttpService::serve`].
+///
+/// ```no_run
+/// use toolwire_http::server::serve_http;
+/// use toolwire_server::{Server, tool};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build()?;
+/// serve_http(server, "127.0.0.1:3000").await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve_http(server: Server, address: impl ToSocketAddrs) -> io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    let service = HttpService::builder(server).path("/mcp").build().map_err(io::Error::other)?;
+    service.serve(listener).await
+}
+
+impl HttpService {
+    /// Serves the connections of a listener, HTTP/1.1 and HTTP/2, until [`Server::shutdown`].
+    pub fn serve(self, listener: TcpListener) -> Serve {
+        Serve {
+            service: self,
+            listener,
+            shutdown: Box::pin(pending()),
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+}
+
+/// A listener being served: await it.
+#[must_use = "nothing is served until this is awaited"]
+pub struct Serve {
+    service: HttpService,
+    listener: TcpListener,
+    shutdown: Pin<Box<dyn Future<Output = ()> + Send>>,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
+}
+
+impl Serve {
+    /// Ends in an orderly way when `signal` resolves: [`Server::shutdown`] is called, so that listen streams get
+    /// their last message, nothing new is taken, and running requests may finish within the limit `drain_time`.
+    pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Box::pin(signal);
+        self
+    }
+
+    async fn run(self) -> io::Result<()> {
+        let server = self.service.shared().server.clone();
+        let limits = &self.service.shared().config.limits;
+        let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+        let http = http_builder(limits);
+        let graceful = GracefulShutdown::new();
+        let mut connections = JoinSet::new();
+        let mut signal = self.shutdown;
+        let mut ended = pin!(server.until_shutdown());
+        loop {
+            let (stream, permit) = tokio::select! {
+                biased;
+                () = &mut signal => break,
+                () = &mut ended => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = accept(&self.listener, &room) => accepted,
+            };
+            let connection = Connection {
+                service: self.service.clone(),
+                http: http.clone(),
+                watcher: graceful.watcher(),
+                _permit: permit,
+            };
+            #[cfg(feature = "tls")]
+            if let Some(tls) = self.tls.clone() {
+                connections.spawn(connection.run_tls(tls, stream));
+                continue;
+            }
+            connections.spawn(connection.run_plain(stream));
+        }
+        drop(self.listener);
+        server.shutdown();
+        if timeout(server.limits().drain_time, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some connections did not end in time and were closed");
+        }
+        Ok(())
+    }
+}
+
+impl IntoFuture for Serve {
+    type Output = io::Result<()>;
+    type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl fmt::Debug for Serve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Serve")
+            .field("service", &self.service)
+            .field("listener", &self.listener)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits for room, then for a connection.
+async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed, so there always is a permit in the end.
+    let permit = Arc::clone(room).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, permit),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn http_builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_headers(limits.headers)
+        .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES));
+    http.http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(limits.requests_per_connection);
+    http
+}
+
+/// One connection, before it is known what it speaks.
+struct Connection {
+    service: HttpService,
+    http: auto::Builder<TokioExecutor>,
+    watcher: Watcher,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    async fn run_plain(self, stream: TcpStream) {
+        // Answers are small and complete; waiting to fill a packet only delays them.
+        let _ = stream.set_nodelay(true);
+        let local = stream.local_addr().ok();
+        self.run(stream, local).await;
+    }
+
+    #[cfg(feature = "tls")]
+    async fn run_tls(self, tls: tokio_rustls::TlsAcceptor, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let local = stream.local_addr().ok();
+        let limit = self.service.shared().config.limits.header_time;
+        match timeout(limit, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.run(stream, local).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
+    }
+
+    async fn run<S>(self, stream: S, local: Option<SocketAddr>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let limits = &self.service.shared().config.limits;
+        let stream = Watched::new(stream, limits.header_time, limits.write_time);
+        let service = service_fn(|mut request: Request<Incoming>| {
+            if let Some(local) = local {
+                request.extensions_mut().insert(LocalAddr(local));
+            }
+            self.service.clone().call(request)
+        });
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The endpoint as a service: from an HTTP request to whoever answers it.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use tokio::sync::Semaphore;
+use tower_service::Service;
+use toolwire_protocol::{
+    Message, RpcError, Version,
+    classify::{Fault, HeaderView, LegacyView, Verdict},
+    envelope::{EnvelopeFault, FaultKind},
+    headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
+    peek::{Peek, VersionField},
+};
+use toolwire_server::{Extensions, Server};
+
+use super::{
+    Body, HttpBuilder, Principal,
+    config::{Cors, HttpConfig, Legacy},
+    cors,
+    edge::{self, Gate},
+    legacy::LegacyEndpoint,
+    modern,
+    read::{self, Accepts, BoxError},
+    response,
+};
+
+/// A server as an HTTP service, for any router and any HTTP server that takes `tower` services.
+///
+/// Clones are the same endpoint. It serves every protocol revision that the server serves, and it is safe by
+/// default: requests must name a host that is known to be this server's, and requests by web pages must come
+/// from an origin that is allowed.
+///
+/// ```
+/// use toolwire_http::server::HttpService;
+/// use toolwire_server::{Server, tool};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build()?;
+/// let mcp = HttpService::builder(server).public_url("https://clock.example/mcp").build()?;
+/// let app: axum::Router = axum::Router::new().route_service("/mcp", mcp);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct HttpService(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) server: Server,
+    pub(crate) config: Arc<HttpConfig>,
+    pub(crate) gate: Gate,
+    pub(crate) legacy: LegacyEndpoint,
+    /// Room for requests that are served at the same time.
+    pub(crate) requests: Arc<Semaphore>,
+    /// Room for listen streams.
+    pub(crate) listeners: Arc<Semaphore>,
+}
+
+impl HttpService {
+    /// The endpoint of a server, with every setting at its default.
+    pub fn new(server: Server) -> Self {
+        let config = HttpConfig::default();
+        // Without entries there is none that cannot be read.
+        let gate = Gate::new(&config).unwrap_or_default();
+        Self::assemble(server, config, gate)
+    }
+
+    /// Starts to describe an endpoint.
+    pub fn builder(server: Server) -> HttpBuilder {
+        HttpBuilder::new(server)
+    }
+
+    pub(crate) fn assemble(server: Server, config: HttpConfig, gate: Gate) -> Self {
+        let room = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
+        let config = Arc::new(config);
+        Self(Arc::new(Shared {
+            legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config)),
+            gate,
+            requests: room(config.limits.requests_in_flight),
+            listeners: room(config.limits.listen_streams),
+            server,
+            config,
+        }))
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService")
+            .field("server", &self.0.server)
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B> Service<Request<B>> for HttpService
+where
+    B: http_body::Body + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { Ok(shared.handle(request).await) })
+    }
+}
+
+impl Shared {
+    async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        if let Err(stopped) = self.gate.check(&parts) {
+            return stopped.response();
+        }
+        let origin = parts.headers.get(header::ORIGIN).cloned();
+        let mut response = self.route(parts, body).await;
+        if self.config.cors == Cors::AllowedOrigins {
+            cors::allow(origin, &mut response);
+        }
+        response
+    }
+
+    async fn route<B>(&self, parts: Parts, body: B) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
+            return response::empty(StatusCode::NOT_FOUND);
+        }
+        if self.config.cors == Cors::AllowedOrigins && cors::is_preflight(&parts.method, &parts.headers) {
+            return cors::preflight(&parts.headers);
+        }
+        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        match parts.method {
+            Method::POST => self.post(parts, body).await,
+            Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
+            Method::DELETE if self.has_sessions(&parts) => self.legacy.delete(&parts.headers, principal).await,
+            _ => self.not_allowed(&parts),
+        }
+    }
+
+    /// Whether a request without a body can be about a session.
+    fn has_sessions(&self, parts: &Parts) -> bool {
+        let version = edge::text(&parts.headers, MCP_PROTOCOL_VERSION).map(VersionField::of);
+        self.config.legacy == Legacy::Sessions && !version.is_some_and(|version| version.is_modern())
+    }
+
+    fn not_allowed(&self, parts: &Parts) -> Response<Body> {
+        let allowed = if self.has_sessions(parts) { "GET, POST, DELETE" } else { "POST" };
+        let error = RpcError::invalid_request(format!("{} is not used here", parts.method));
+        let mut response = response::error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+        response
+    }
+
+    async fn post<B>(&self, parts: Parts, body: B) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let accepts = match read::media_types(&parts.headers) {
+            Ok(accepts) => accepts,
+            Err(unreadable) => return unreadable.response(),
+        };
+        let limits = &self.config.limits;
+        let bytes = match read::body(body, limits.body_bytes, limits.body_time).await {
+            Ok(bytes) => bytes,
+            Err(unreadable) => return unreadable.response(),
+        };
+        match Message::parse(&bytes) {
+            Ok(message) => self.message(parts, message, accepts).await,
+            Err(fault) if fault.kind == FaultKind::Batch => self.batch(parts, bytes, &fault).await,
+            Err(fault) => refuse_envelope(&fault),
+        }
+    }
+
+    async fn message(&self, parts: Parts, message: Message, accepts: Accepts) -> Response<Body> {
+        let peek = match &message {
+            Message::Request(request) => Peek::of(&request.params),
+            _ => Peek::default(),
+        };
+        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let found = self.legacy.find(&parts.headers, principal.as_deref());
+        let view = HeaderView {
+            protocol_version: edge::text(&parts.headers, MCP_PROTOCOL_VERSION),
+            method: edge::text(&parts.headers, MCP_METHOD),
+            name: edge::text(&parts.headers, MCP_NAME),
+        };
+        let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
+        match (verdict, message) {
+            (Verdict::Reject(fault), message) => self.refuse(fault, &message),
+            (Verdict::Modern(version), Message::Request(request)) => {
+                modern::answer(self, modern::Asked { parts, request, peek, version, accepts }).await
+            }
+            // Cancelling is done by closing the stream, and nothing else that a modern client could say by a
+            // notification is of interest.
+            (Verdict::Modern(_) | Verdict::Ignore, _) => response::empty(StatusCode::ACCEPTED),
+            (verdict, message) => {
+                let (headers, extensions) = attach(parts);
+                self.legacy.post(verdict, found, message, peek, &headers, principal, extensions).await
+            }
+        }
+    }
+
+    /// An array of messages, which one legacy revision has.
+    async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
+        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let found = self.legacy.find(&parts.headers, principal.as_deref());
+        let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
+        let takes_batches = match found.view() {
+            LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
+            LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
+            _ => false,
+        };
+        if !takes_batches || header.map(VersionField::of).is_some_and(|version| version.is_modern()) {
+            return refuse_envelope(fault);
+        }
+        let (headers, extensions) = attach(parts);
+        self.legacy.batch(bytes, found, &headers, principal, extensions).await
+    }
+
+    fn refuse(&self, mut fault: Fault, message: &Message) -> Response<Body> {
+        if self.config.legacy == Legacy::Off
+            && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } = &mut fault
+        {
+            // What the server serves elsewhere is of no use here.
+            supported.retain(|version| version.is_modern());
+        }
+        let id = match message {
+            Message::Request(request) => Some(&request.id),
+            _ => None,
+        };
+        tracing::debug!(?fault, "a message was refused");
+        let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+        response::error(status, id, &fault.rpc_error())
+    }
+}
+
+/// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`.
+pub(crate) fn attach(parts: Parts) -> (http::HeaderMap, Extensions) {
+    let headers = parts.headers.clone();
+    let mut extensions = Extensions::default();
+    extensions.insert(Arc::new(parts));
+    (headers, extensions)
+}
+
+fn refuse_envelope(fault: &EnvelopeFault) -> Response<Body> {
+    tracing::debug!(%fault, "a body was refused");
+    response::error(StatusCode::BAD_REQUEST, fault.id.as_ref(), &fault.rpc_error())
+}

@@ -1,0 +1,1 @@
+//! The endpoint over real sockets.

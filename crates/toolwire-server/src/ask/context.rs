@@ -1,0 +1,175 @@
+//! The questions a handler can ask, and what it may rely on in between.
+
+use std::{future::Future, marker::PhantomData};
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use toolwire_protocol::{RawJson, seal::RequestState, wire::CreateMessageRequestParams};
+
+use super::{
+    Answer, AskError, DEFAULT_ASK_TIME, Elicit, ElicitUrl, ListRoots, Sample, elicit::Form, sealing::random,
+};
+use crate::Context;
+
+impl Context {
+    /// Shows the user a form made of `T` and waits for the answer.
+    ///
+    /// `T` is a struct whose fields are texts, numbers, booleans, choices or lists of choices.
+    ///
+    /// # The rules
+    ///
+    /// A client of the modern era is not kept waiting: it gets the question as the result of its call, and when it
+    /// comes back with the answer, the handler runs again **from its start**. So:
+    ///
+    /// 1. What stands before a question may run several times. Put effects after the last question, or into
+    ///    [`once`](Self::once).
+    /// 2. Ask the same thing when run again. A question that has changed is asked anew.
+    /// 3. What runs beside a question (in a `join!`) is dropped when the question is asked, except `once` steps,
+    ///    which are waited for.
+    /// 4. Questions in one `join!` are asked together.
+    ///
+    /// `once` runs a step at most once as long as the client returns what it was given. A client that starts all over
+    /// starts all over: for effects that must never happen twice, use [`idempotency_key`](Self::idempotency_key) with
+    /// whoever carries them out, or [`StateKeys::single_use`](crate::StateKeys::single_use).
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolwire_server::{Answer, BoxError, Context, tool};
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Confirm { yes: bool }
+    ///
+    /// async fn delete(cx: Context) -> Result<&'static str, BoxError> {
+    ///     match cx.elicit::<Confirm>("Delete 12 files?").await? {
+    ///         Answer::Accept(Confirm { yes: true }) => Ok("deleted"),
+    ///         _ => Ok("kept"),
+    ///     }
+    /// }
+    ///
+    /// let route = tool("delete", delete).destructive();
+    /// ```
+    pub fn elicit<T: DeserializeOwned + JsonSchema + Send + 'static>(
+        &self,
+        message: impl Into<String>,
+    ) -> Elicit<T> {
+        Elicit {
+            cx: self.clone(),
+            message: message.into(),
+            key: None,
+            time: DEFAULT_ASK_TIME,
+            fields: PhantomData,
+        }
+    }
+
+    /// Asks the user to visit a URL, for what must not pass through the client: a login, a payment. The
+    /// [rules](Self::elicit#the-rules) of questions apply.
+    pub fn elicit_url(&self, url: impl Into<String>, message: impl Into<String>) -> ElicitUrl {
+        ElicitUrl {
+            cx: self.clone(),
+            url: url.into(),
+            message: message.into(),
+            key: None,
+            time: DEFAULT_ASK_TIME,
+        }
+    }
+
+    /// Asks the client's model. The [rules](Self::elicit#the-rules) of questions apply.
+    pub fn sample(&self, request: CreateMessageRequestParams) -> Sample {
+        Sample { cx: self.clone(), request, key: None, time: DEFAULT_ASK_TIME }
+    }
+
+    /// Asks for the client's roots. The [rules](Self::elicit#the-rules) of questions apply.
+    pub fn roots(&self) -> ListRoots {
+        ListRoots { cx: self.clone(), key: None, time: DEFAULT_ASK_TIME }
+    }
+
+    /// Does something once, even if the handler is run again: its result is remembered and `work` is not polled.
+    ///
+    /// # Errors
+    /// When the result cannot be remembered or read back.
+    pub async fn once<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, AskError>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let done: Result<T, std::convert::Infallible> = self.try_once(name, async { Ok(work.await) }).await?;
+        let Ok(value) = done;
+        Ok(value)
+    }
+
+    /// Like [`once`](Self::once) for something that may fail: only success is remembered.
+    ///
+    /// # Errors
+    /// When the result cannot be remembered or read back. What `work` fails with is inside.
+    pub async fn try_once<T, E>(
+        &self,
+        name: &str,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<Result<T, E>, AskError>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let unfit = |error: serde_json::Error| {
+            AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
+        };
+        let known = self.board().step(name);
+        if let Some(known) = known {
+            return known.decode().map(Ok).map_err(unfit);
+        }
+        let mut step = Step { cx: self, name, result: None };
+        self.board().step_started();
+        let outcome = work.await;
+        if let Ok(value) = &outcome {
+            step.result = Some(RawJson::of(value).map_err(unfit)?);
+        }
+        drop(step);
+        Ok(outcome)
+    }
+
+    /// A text that is the same through all rounds of this call, and different for every other call and label. Give
+    /// it to whoever carries out an effect, so that they can tell a repetition.
+    pub fn idempotency_key(&self, label: &str) -> String {
+        RequestState::idempotency_key(&self.call_name(), label)
+    }
+
+    pub(crate) fn call_name(&self) -> String {
+        use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+        self.board().call(|| BASE64_URL_SAFE_NO_PAD.encode(random::<16>().unwrap_or_default()))
+    }
+
+    /// The answer to a form that was asked for with [`NeedInput`](crate::NeedInput); `None` when there is none yet.
+    ///
+    /// # Errors
+    /// When the answer does not fit `T`.
+    pub fn input<T: DeserializeOwned + JsonSchema>(&self, key: &str) -> Result<Option<Answer<T>>, AskError> {
+        let Some(raw) = self.board().given(key) else { return Ok(None) };
+        let answer = Form::of::<T>()?.read(&raw).map_err(AskError::Invalid)?;
+        self.board().keep(key, raw);
+        Ok(Some(answer))
+    }
+
+    /// The answer to any question that was asked with [`NeedInput`](crate::NeedInput), as it came.
+    pub fn raw_input(&self, key: &str) -> Option<RawJson> {
+        let raw = self.board().given(key)?;
+        self.board().keep(key, raw.clone());
+        Some(raw)
+    }
+
+    /// What was given to [`NeedInput::remember`](crate::NeedInput::remember) in the round before.
+    pub fn remembered<S: DeserializeOwned>(&self) -> Option<S> {
+        self.board().user()?.decode().ok()
+    }
+}
+
+/// A running step. While it runs, the handler is not put aside.
+struct Step<'a> {
+    cx: &'a Context,
+    name: &'a str,
+    result: Option<RawJson>,
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        self.cx.board().step_ended(self.name, self.result.take());
+    }
+}

@@ -1,0 +1,168 @@
+//! Asking the user: with a form, or by sending them to a URL.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    marker::PhantomData,
+    pin::Pin,
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolwire_protocol::{
+    Method, RawJson, Version,
+    schema::{Schema, elicitation_schema},
+    wire::{
+        ElicitAction, ElicitRequestFormParams, ElicitRequestUrlParams, ElicitResult,
+        ElicitationCompleteNotificationParams, InputRequest, RequestedSchema,
+    },
+};
+
+use super::{
+    Answer, AskError,
+    question::{ask_for, decode, question},
+};
+use crate::{Context, schema};
+
+/// A form for the user. Made by [`Context::elicit`]; await it.
+#[must_use]
+pub struct Elicit<T> {
+    pub(super) cx: Context,
+    pub(super) message: String,
+    pub(super) key: Option<String>,
+    pub(super) time: Duration,
+    pub(super) fields: PhantomData<fn() -> T>,
+}
+
+impl<T> Elicit<T> {
+    /// Names the question. Give a name when a handler may ask in another order in another run.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// How long a client that is asked directly may take. By default ten minutes.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Elicit<T> {
+    /// Asks, and takes anything but an accepted answer for an error that is told to the model.
+    ///
+    /// # Errors
+    /// [`AskError::NotAccepted`] when the user declined or cancelled, and whatever else may go wrong.
+    pub async fn accepted(self) -> Result<T, AskError> {
+        self.run().await?.accepted().ok_or(AskError::NotAccepted)
+    }
+
+    async fn run(self) -> Result<Answer<T>, AskError> {
+        let form = Form::of::<T>()?;
+        let request = form.request(self.message);
+        ask_for(&self.cx, self.key, "elicit", request, self.time, |answer| form.read(answer)).await
+    }
+}
+
+/// The form made of a type.
+pub(super) struct Form {
+    requested: RequestedSchema,
+    check: Schema,
+}
+
+impl Form {
+    pub(super) fn of<T: JsonSchema>() -> Result<Self, AskError> {
+        let unfit = |why: String| {
+            AskError::Invalid(format!("{} cannot be a form: {why}", std::any::type_name::<T>()))
+        };
+        let (schema, _) = schema::of_input::<T>();
+        let flat = elicitation_schema(&schema).map_err(|error| unfit(error.to_string()))?;
+        let check = Schema::compile(&flat).map_err(|error| unfit(error.to_string()))?;
+        let requested = serde_json::from_value(flat).map_err(|error| unfit(error.to_string()))?;
+        Ok(Self { requested, check })
+    }
+
+    pub(super) fn request(&self, message: String) -> InputRequest {
+        ElicitRequestFormParams::new(message, self.requested.clone()).into()
+    }
+
+    pub(super) fn read<T: DeserializeOwned>(&self, answer: &RawJson) -> Result<Answer<T>, String> {
+        let result: ElicitResult = decode(answer)?;
+        match result.action {
+            ElicitAction::Accept => {}
+            ElicitAction::Decline => return Ok(Answer::Decline),
+            ElicitAction::Cancel => return Ok(Answer::Cancel),
+        }
+        let content = Value::Object(result.content.unwrap_or_default());
+        self.check.validate(&content).map_err(|violations| violations.to_string())?;
+        serde_json::from_value(content).map(Answer::Accept).map_err(|error| error.to_string())
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> IntoFuture for Elicit<T> {
+    type Output = Result<Answer<T>, AskError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<T> fmt::Debug for Elicit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elicit")
+            .field("message", &self.message)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A URL for the user to visit. Made by [`Context::elicit_url`]; await it.
+#[must_use]
+pub struct ElicitUrl {
+    pub(super) cx: Context,
+    pub(super) url: String,
+    pub(super) message: String,
+    pub(super) key: Option<String>,
+    pub(super) time: Duration,
+}
+
+impl ElicitUrl {
+    async fn run(self) -> Result<Answer<UrlAnswer>, AskError> {
+        let cx = self.cx.clone();
+        let id = (cx.0.version == Version::V2025_11_25).then(|| cx.idempotency_key(&self.url));
+        let mut params = ElicitRequestUrlParams::new(self.message, self.url);
+        params.elicitation_id.clone_from(&id);
+        let read = |answer: &RawJson| {
+            let result: ElicitResult = decode(answer)?;
+            Ok(match result.action {
+                ElicitAction::Accept => Answer::Accept(UrlAnswer { cx: cx.clone(), id: id.clone() }),
+                ElicitAction::Decline => Answer::Decline,
+                ElicitAction::Cancel => Answer::Cancel,
+            })
+        };
+        ask_for(&cx, self.key, "url", params.into(), self.time, read).await
+    }
+}
+
+question!(ElicitUrl, Answer<UrlAnswer>, run);
+
+/// The user has agreed to visit the URL. That says nothing yet of what they did there.
+#[derive(Clone, Debug)]
+pub struct UrlAnswer {
+    cx: Context,
+    id: Option<String>,
+}
+
+impl UrlAnswer {
+    /// Tells the client that what was to be done at the URL has been done, where the revision has a message
+    /// for that.
+    pub async fn complete(&self) {
+        if let Some(id) = &self.id {
+            let params = ElicitationCompleteNotificationParams::new(id.clone());
+            self.cx.0.outbox.send(Method::ElicitationComplete, &params).await;
+        }
+    }
+}

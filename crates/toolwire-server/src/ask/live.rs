@@ -1,0 +1,90 @@
+//! Asking a legacy client: a real request on the stream of the call.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+use toolwire_protocol::{
+    Correlator, Method, Params, RawJson, RequestId, Response, RpcError,
+    codec::adapt_question,
+    envelope::{write_notification, write_request},
+    wire::{CancelledNotificationParams, InputRequest},
+};
+
+use super::AskError;
+use crate::Context;
+
+/// The questions to one legacy client that wait for their answers. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Asks(Arc<Mutex<Waiting>>);
+
+type Waiting = Correlator<oneshot::Sender<Result<Params, RpcError>>>;
+
+impl Asks {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Arc::new(Mutex::new(Correlator::new(limit))))
+    }
+
+    /// Hands a response to whoever waits for it. Says whether somebody did.
+    pub(crate) fn deliver(&self, response: Response) -> bool {
+        let waiting = response.id.as_ref().and_then(|id| self.lock().take(id));
+        waiting.is_some_and(|waiting| waiting.send(response.outcome).is_ok())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends the question and waits for its answer.
+pub(super) async fn ask(cx: &Context, request: &InputRequest, time: Duration) -> Result<RawJson, AskError> {
+    let asks = cx.0.asks.as_ref().ok_or(AskError::NoWay("this client has no session to ask in"))?;
+    let request = adapt_question(cx.0.version, request.clone())
+        .ok_or(AskError::NoWay("the question has no form in the client's protocol version"))?;
+    let (answer, answered) = oneshot::channel();
+    let id = asks.lock().insert(answer).map_err(|_| {
+        AskError::Limit("too many questions to this client are open; wait for some of them first".to_owned())
+    })?;
+    // From here on, leaving early tells the client that the answer is no longer wanted.
+    let mut open = OpenQuestion { cx, asks, id: Some(id.clone()) };
+    let message = write(&id, &request).map_err(|error| AskError::Invalid(error.to_string()))?;
+    if !cx.0.outbox.send_message(message).await {
+        return Err(AskError::Closed);
+    }
+    let outcome = match tokio::time::timeout(time, answered).await {
+        Ok(outcome) => outcome.map_err(|_| AskError::Closed)?,
+        Err(_) => return Err(AskError::TimedOut),
+    };
+    open.id = None;
+    let answer = outcome.map_err(AskError::Refused)?;
+    RawJson::parse(answer.text()).map_err(|error| AskError::Invalid(error.to_string()))
+}
+
+fn write(id: &RequestId, request: &InputRequest) -> serde_json::Result<bytes::Bytes> {
+    let method = request.method().into();
+    match request {
+        InputRequest::Elicit(params) => write_request(id, &method, params),
+        InputRequest::CreateMessage(params) => write_request(id, &method, params),
+        InputRequest::ListRoots(Some(params)) => write_request(id, &method, params),
+        _ => write_request(id, &method, &serde_json::Map::new()),
+    }
+}
+
+struct OpenQuestion<'a> {
+    cx: &'a Context,
+    asks: &'a Asks,
+    id: Option<RequestId>,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        self.asks.lock().take(&id);
+        let params = CancelledNotificationParams::new().request_id(id);
+        if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
+            self.cx.0.outbox.push_message(message);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Asking the user, the model or the roots from inside a handler.
+//!
+//! A handler writes `cx.elicit::<Confirm>("Delete 12 files?").await?` and gets an answer. How, depends on the
+//! caller: a legacy client is sent a request on the stream of the call (`live`); a modern one gets the
+//! questions as the result of the call, and the handler is run again when the client retries with the answers
+//! (`board`). The handler cannot tell the difference, as long as it follows the rules on
+//! [`Context::elicit`](crate::Context::elicit).
+
+mod answer;
+mod board;
+mod context;
+mod elicit;
+mod extract;
+mod live;
+mod need_input;
+mod question;
+mod sealing;
+
+pub use answer::{Answer, AskError};
+pub(crate) use board::Board;
+pub use elicit::{Elicit, ElicitUrl, UrlAnswer};
+pub use extract::{Ask, Question};
+pub(crate) use live::Asks;
+pub use need_input::NeedInput;
+pub(crate) use need_input::live_rounds;
+pub(crate) use question::check_capability;
+pub use question::{ListRoots, Sample};
+pub use sealing::{NonceStore, StateKeys};
+
+use std::time::Duration;
+
+/// How many rounds one request may take. Clients give up after as many.
+pub(crate) const MAX_ROUNDS: u32 = 10;
+
+/// How long a live question waits for its answer unless it says otherwise. People need their time.
+pub(crate) const DEFAULT_ASK_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,179 @@
+//! Asking by hand: a handler that returns its questions instead of awaiting them.
+
+use std::{future::poll_fn, pin::Pin, task::Poll};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolwire_protocol::{
+    RawJson, RpcError,
+    seal::RequestState,
+    wire::{CreateMessageRequestParams, ElicitRequestUrlParams, InputRequest},
+};
+
+use super::{AskError, DEFAULT_ASK_TIME, MAX_ROUNDS, check_capability, elicit::Form, live};
+use crate::{
+    Context, Reply,
+    dispatch::dispatch,
+    output::{IntoPrompt, IntoResource, IntoToolOutput, ResourceInfo},
+};
+
+/// Questions as the return value of a handler. The handler is called again when they are answered, and finds
+/// the answers with [`Context::input`].
+///
+/// Most handlers are better off with [`Context::elicit`] and its siblings, which do this by themselves.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwire_server::{Answer, BoxError, Context, NeedInput, Reply, IntoToolOutput, tool};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Name { name: String }
+///
+/// async fn hello(cx: Context) -> Result<Reply, BoxError> {
+///     match cx.input::<Name>("who")? {
+///         None => Ok(NeedInput::new().elicit::<Name>("who", "What is your name?")?.into_tool_output()?),
+///         Some(Answer::Accept(who)) => Ok(format!("Hello, {}!", who.name).into_tool_output()?),
+///         Some(_) => Ok("Hello, stranger!".into_tool_output()?),
+///     }
+/// }
+///
+/// let route = tool("hello", hello);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct NeedInput {
+    questions: Vec<(String, InputRequest)>,
+    user: Option<RawJson>,
+}
+
+impl NeedInput {
+    /// No questions yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A form for the user.
+    ///
+    /// # Errors
+    /// When `T` cannot be a form.
+    pub fn elicit<T: JsonSchema>(
+        self,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Result<Self, AskError> {
+        let request = Form::of::<T>()?.request(message.into());
+        Ok(self.question(key, request))
+    }
+
+    /// A URL for the user to visit.
+    pub fn elicit_url(
+        self,
+        key: impl Into<String>,
+        url: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        self.question(key, ElicitRequestUrlParams::new(message, url))
+    }
+
+    /// A question to a model.
+    pub fn sample(self, key: impl Into<String>, request: CreateMessageRequestParams) -> Self {
+        self.question(key, request)
+    }
+
+    /// A question for the roots.
+    pub fn roots(self, key: impl Into<String>) -> Self {
+        self.question(key, InputRequest::ListRoots(None))
+    }
+
+    /// Any question.
+    pub fn question(mut self, key: impl Into<String>, request: impl Into<InputRequest>) -> Self {
+        self.questions.push((key.into(), request.into()));
+        self
+    }
+
+    /// Something to remember until the answers are there. Read it with [`Context::remembered`].
+    ///
+    /// # Errors
+    /// When `state` cannot be serialised.
+    pub fn remember<S: Serialize>(mut self, state: &S) -> Result<Self, AskError> {
+        self.user = Some(RawJson::of(state).map_err(|error| AskError::Invalid(error.to_string()))?);
+        Ok(self)
+    }
+
+    /// Puts the questions on the board, where the engine finds them.
+    pub(crate) fn post(self, cx: &Context) -> Result<(), RpcError> {
+        for (key, request) in self.questions {
+            check_capability(cx, &request).map_err(|error| error.rpc_error())?;
+            let question = RawJson::of(&request).map_err(|error| RpcError::internal(error.to_string()))?;
+            cx.board().put(key, request, RequestState::digest(&question));
+        }
+        cx.board().set_user(self.user);
+        Ok(())
+    }
+}
+
+impl IntoToolOutput for NeedInput {
+    fn into_tool_output(self) -> Result<Reply, RpcError> {
+        Ok(Reply::NeedInput(self))
+    }
+}
+
+impl IntoPrompt for NeedInput {
+    fn into_prompt(self) -> Result<Reply, RpcError> {
+        Ok(Reply::NeedInput(self))
+    }
+}
+
+impl IntoResource for NeedInput {
+    fn into_resource(self, _: ResourceInfo<'_>) -> Result<Reply, RpcError> {
+        Ok(Reply::NeedInput(self))
+    }
+}
+
+/// For a legacy client: asks the questions directly, runs the handler again with the answers, and so on.
+pub(crate) async fn live_rounds(cx: Context, mut need: NeedInput) -> Result<Reply, RpcError> {
+    for _ in 0..MAX_ROUNDS {
+        let questions = need.questions.clone();
+        need.post(&cx)?;
+        for (key, answer) in ask_all(&cx, questions).await? {
+            cx.board().give(key, answer);
+        }
+        cx.board().rerun();
+        match dispatch(cx.clone()).await? {
+            Reply::NeedInput(next) => need = next,
+            done => return Ok(done),
+        }
+    }
+    Err(RpcError::internal(format!("the handler was not satisfied after {MAX_ROUNDS} rounds of questions")))
+}
+
+type Asked = Pin<Box<dyn Future<Output = Result<RawJson, AskError>> + Send>>;
+
+/// Asks several questions at once.
+async fn ask_all(
+    cx: &Context,
+    questions: Vec<(String, InputRequest)>,
+) -> Result<Vec<(String, RawJson)>, RpcError> {
+    let mut open: Vec<(String, Option<Asked>)> = Vec::new();
+    for (key, request) in questions {
+        let cx = cx.clone();
+        let asked: Asked = Box::pin(async move { live::ask(&cx, &request, DEFAULT_ASK_TIME).await });
+        open.push((key, Some(asked)));
+    }
+    let mut answers = Vec::new();
+    poll_fn(|task| {
+        for (key, slot) in &mut open {
+            let Some(asked) = slot else { continue };
+            match asked.as_mut().poll(task) {
+                Poll::Ready(Ok(answer)) => answers.push((key.clone(), answer)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.rpc_error())),
+                Poll::Pending => continue,
+            }
+            *slot = None;
+        }
+        if open.iter().all(|(_, slot)| slot.is_none()) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await?;
+    Ok(answers)
+}

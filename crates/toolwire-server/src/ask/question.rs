@@ -1,0 +1,161 @@
+//! Asking, whichever way the caller has for it; and the two questions that need no form.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture, poll_fn},
+    pin::Pin,
+    task::Poll,
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use toolwire_protocol::{
+    RawJson, Version,
+    seal::RequestState,
+    wire::{
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, InputRequest, ListRootsResult,
+        Root,
+    },
+};
+
+use super::{AskError, board::Lookup, live};
+use crate::{ClientCan, Context};
+
+/// Asks one question and waits for its answer, which is not looked at yet.
+pub(crate) async fn ask(
+    cx: &Context,
+    key: &str,
+    request: &InputRequest,
+    time: Duration,
+) -> Result<RawJson, AskError> {
+    if cx.0.version.is_modern() {
+        let question = RawJson::of(request).map_err(|error| AskError::Invalid(error.to_string()))?;
+        let digest = RequestState::digest(&question);
+        return poll_fn(|task| match cx.board().look_up(key, &digest, request, task.waker()) {
+            Lookup::Answered(answer) => Poll::Ready(Ok(answer)),
+            Lookup::Open => Poll::Pending,
+            Lookup::Suspended => Poll::Ready(Err(AskError::Suspended)),
+        })
+        .await;
+    }
+    live::ask(cx, request, time).await
+}
+
+/// Asks until the answer fits, at most twice.
+pub(super) async fn ask_for<T>(
+    cx: &Context,
+    key: Option<String>,
+    kind: &'static str,
+    request: InputRequest,
+    time: Duration,
+    read: impl Fn(&RawJson) -> Result<T, String>,
+) -> Result<T, AskError> {
+    check_capability(cx, &request)?;
+    if cx.0.version.is_modern() && !cx.may_suspend() {
+        return Err(AskError::NoWay("only tools/call, prompts/get and resources/read can ask"));
+    }
+    let key = key.unwrap_or_else(|| cx.board().unnamed_key(kind));
+    loop {
+        let answer = ask(cx, &key, &request, time).await?;
+        match read(&answer) {
+            Ok(value) => return Ok(value),
+            Err(reason) if cx.board().reject(&key) => {
+                tracing::debug!(key, reason, "an answer did not fit; the question is asked again");
+            }
+            Err(reason) => return Err(AskError::Invalid(reason)),
+        }
+    }
+}
+
+/// What the other side did not declare is never sent.
+pub(crate) fn check_capability(cx: &Context, request: &InputRequest) -> Result<(), AskError> {
+    let (can, required) = match request {
+        InputRequest::Elicit(ElicitRequestParams::Url(_)) => {
+            (ClientCan::ElicitUrl, r#"{"elicitation":{"url":{}}}"#)
+        }
+        InputRequest::Elicit(_) => (ClientCan::ElicitForm, r#"{"elicitation":{}}"#),
+        InputRequest::CreateMessage(params) if params.tools.is_some() || params.tool_choice.is_some() => {
+            (ClientCan::SampleWithTools, r#"{"sampling":{"tools":{}}}"#)
+        }
+        InputRequest::CreateMessage(_) => (ClientCan::Sample, r#"{"sampling":{}}"#),
+        _ => (ClientCan::ListRoots, r#"{"roots":{}}"#),
+    };
+    if cx.client().can(can) {
+        return Ok(());
+    }
+    let required = RawJson::parse(required).map_err(|error| AskError::Invalid(error.to_string()))?;
+    Err(AskError::Unsupported { required, coded: cx.0.version >= Version::V2026_07_28 })
+}
+
+pub(super) fn decode<T: DeserializeOwned>(answer: &RawJson) -> Result<T, String> {
+    answer.decode().map_err(|error| error.to_string())
+}
+
+/// A question whose settings can be changed before it is awaited.
+macro_rules! question {
+    ($(#[$doc:meta])* $name:ident, $output:ty, $run:ident) => {
+        impl $name {
+            /// Names the question. Give a name when a handler may ask in another order in another run.
+            pub fn key(mut self, key: impl Into<String>) -> Self {
+                self.key = Some(key.into());
+                self
+            }
+
+            /// How long a client that is asked directly may take. By default ten minutes.
+            pub fn timeout(mut self, time: Duration) -> Self {
+                self.time = time;
+                self
+            }
+        }
+
+        impl IntoFuture for $name {
+            type Output = Result<$output, AskError>;
+            type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.$run())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("key", &self.key).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(super) use question;
+
+/// A question to a model. Made by [`Context::sample`]; await it.
+#[must_use]
+pub struct Sample {
+    pub(super) cx: Context,
+    pub(super) request: CreateMessageRequestParams,
+    pub(super) key: Option<String>,
+    pub(super) time: Duration,
+}
+
+impl Sample {
+    async fn run(self) -> Result<CreateMessageResult, AskError> {
+        ask_for(&self.cx, self.key, "sample", self.request.into(), self.time, decode).await
+    }
+}
+
+question!(Sample, CreateMessageResult, run);
+
+/// A question for the client's roots. Made by [`Context::roots`]; await it.
+#[must_use]
+pub struct ListRoots {
+    pub(super) cx: Context,
+    pub(super) key: Option<String>,
+    pub(super) time: Duration,
+}
+
+impl ListRoots {
+    async fn run(self) -> Result<Vec<Root>, AskError> {
+        let read = |answer: &RawJson| decode::<ListRootsResult>(answer).map(|result| result.roots);
+        ask_for(&self.cx, self.key, "roots", InputRequest::ListRoots(None), self.time, read).await
+    }
+}
+
+question!(ListRoots, Vec<Root>, run);

@@ -1,0 +1,121 @@
+//! The rounds of a request that asks: where they begin, and where one ends.
+
+use std::task::Context as Task;
+
+use toolwire_protocol::{
+    Method, RpcError,
+    seal::Binding,
+    wire::{InputRequests, InputRequiredResult, InputResponses},
+};
+
+use super::Call;
+use crate::{
+    Context, Reply,
+    ask::{MAX_ROUNDS, NeedInput, live_rounds},
+    dispatch::dispatch,
+    handler::Answer,
+};
+
+/// What follows on a handler's poll.
+pub(super) enum Next {
+    /// The request is over.
+    Done(Result<Reply, RpcError>),
+    /// It goes on with this.
+    Run(Answer),
+}
+
+/// Starts a round: the first, or one that brings answers.
+pub(super) fn begin(cx: Context) -> Answer {
+    let retry = cx.0.peek.request_state.is_some() || cx.0.peek.input_responses.is_some();
+    if retry && cx.may_suspend() { Box::pin(resume(cx)) } else { dispatch(cx) }
+}
+
+async fn resume(cx: Context) -> Result<Reply, RpcError> {
+    let peek = &cx.0.peek;
+    let carried = match &peek.request_state {
+        Some(token) => {
+            let server = cx.server();
+            let keys = server.state_keys();
+            Some(keys.open(&server.info().name, cx.0.version, &binding(&cx), token).await?)
+        }
+        None => None,
+    };
+    let responses: Option<InputResponses> = match &peek.input_responses {
+        Some(raw) => Some(
+            serde_json::from_slice(raw)
+                .map_err(|error| RpcError::invalid_params(format!("inputResponses: {error}")))?,
+        ),
+        None => None,
+    };
+    cx.board().load(carried, responses);
+    dispatch(cx).await
+}
+
+fn binding(cx: &Context) -> Binding {
+    Binding::of(cx.method().as_str(), cx.params(), cx.principal())
+}
+
+/// Whether the handler waits for answers and nothing else.
+pub(super) fn settled(cx: &Context, task: &Task<'_>) -> bool {
+    cx.may_suspend() && cx.board().is_settled(task.waker())
+}
+
+/// Ends a round: the questions go to the client, with everything there is to remember.
+pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
+    let call = cx.call_name();
+    let (questions, mut state) = cx.board().suspend();
+    if state.round > MAX_ROUNDS {
+        return Err(RpcError::internal(format!(
+            "the handler was not satisfied after {MAX_ROUNDS} rounds of questions"
+        )));
+    }
+    state.call = call;
+    let server = cx.server();
+    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx), state)?;
+    let mut result = InputRequiredResult::new().request_state(sealed);
+    let questions: InputRequests = questions.into_iter().collect();
+    result.input_requests = (!questions.is_empty()).then_some(questions);
+    Ok(Reply::InputRequired(result))
+}
+
+/// Runs the handler a second time before its questions go out, and refuses one that asks or does something else.
+pub(super) async fn check_replay(cx: Context) -> Result<Reply, RpcError> {
+    let mut again = Call::again(&cx);
+    // Only its footprint matters, not how it ends.
+    let _ = (&mut again).await;
+    let (first, second) = (cx.board().footprint(), again.context().board().footprint());
+    match first.difference(&second) {
+        None => suspend(&cx),
+        Some(difference) => {
+            let target = cx.target().unwrap_or_default().to_owned();
+            tracing::error!(target, difference, "a handler behaves differently when it is run again");
+            Err(RpcError::internal(format!(
+                "replay check: {target:?} behaves differently when it is run again with the same input: {difference}"
+            )))
+        }
+    }
+}
+
+/// Asks what a handler has returned as questions.
+pub(super) fn ask(cx: &Context, need: NeedInput) -> Next {
+    if !cx.0.version.is_modern() {
+        return Next::Run(Box::pin(live_rounds(cx.clone(), need)));
+    }
+    if !cx.may_suspend() {
+        return Next::Done(Err(RpcError::internal(
+            "only tools/call, prompts/get and resources/read can ask",
+        )));
+    }
+    Next::Done(need.post(cx).and_then(|()| suspend(cx)))
+}
+
+impl Context {
+    /// Whether the request may be answered by questions.
+    pub(crate) fn may_suspend(&self) -> bool {
+        self.0.version.is_modern()
+            && matches!(
+                self.method().known(),
+                Some(Method::CallTool | Method::GetPrompt | Method::ReadResource)
+            )
+    }
+}
