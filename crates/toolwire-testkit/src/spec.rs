@@ -51,12 +51,10 @@ impl SpecSchemas {
             let path = folder.as_ref().join(version.as_str()).join("schema.json");
             let problem = |why: String| io::Error::other(format!("{}: {why}", path.display()));
             let text = fs::read_to_string(&path).map_err(|error| problem(error.to_string()))?;
-            let mut document: Value =
-                serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
-            let keyword = ["$defs", "definitions"].into_iter().find(|keyword| document[*keyword].is_object());
-            let keyword = keyword.ok_or_else(|| problem("it has no definitions".to_owned()))?;
-            let definitions = document[keyword].take();
-            revisions.insert(version, Revision { keyword, definitions, compiled: Mutex::default() });
+            let document = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+            let revision =
+                Revision::of(document).ok_or_else(|| problem("it has no definitions".to_owned()))?;
+            revisions.insert(version, revision);
         }
         Ok(Self { revisions })
     }
@@ -93,6 +91,11 @@ impl SpecSchemas {
 }
 
 impl Revision {
+    fn of(mut document: Value) -> Option<Self> {
+        let keyword = ["$defs", "definitions"].into_iter().find(|keyword| document[*keyword].is_object())?;
+        Some(Self { keyword, definitions: document[keyword].take(), compiled: Mutex::default() })
+    }
+
     fn has(&self, definition: &str) -> bool {
         self.definitions.get(definition).is_some()
     }
@@ -185,4 +188,61 @@ fn result_of(method: &str) -> Option<&'static str> {
         Method::Listen => "SubscriptionsListenResult",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schemas(keyword: &str, error: &str) -> SpecSchemas {
+        let text = json!({ "type": "object", "required": ["text"] });
+        let document = json!({ keyword: {
+            "Text": text,
+            "JSONRPCResponse": { "required": ["id", "result"] },
+            error: { "required": ["id", "error"] },
+            "CallToolResult": { "properties": { "content": { "$ref": format!("#/{keyword}/Text") } } },
+            "ToolListChangedNotification": { "required": ["params"] },
+            "InputRequiredResult": { "required": ["requestState"] },
+            "Result": {},
+        }});
+        let revision = Revision::of(document).unwrap();
+        SpecSchemas { revisions: [(Version::LATEST, revision)].into() }
+    }
+
+    #[test]
+    fn each_message_is_held_against_its_definition() {
+        let schemas = schemas("definitions", "JSONRPCError");
+        let check = |asked, message: Value| schemas.check(Version::LATEST, asked, &message);
+        let call = Some("tools/call");
+        let good = json!({ "id": 1, "result": { "content": { "text": "" } } });
+        assert_eq!(check(call, good), Ok(()));
+        let bad = json!({ "id": 1, "result": { "content": {} } });
+        assert_eq!(check(None, bad.clone()), Ok(()), "any result will do where nothing is known of it");
+        let violation = "it is no CallToolResult: /content: missing required property \"text\"";
+        assert_eq!(check(call, bad), Err(violation.to_owned()));
+        assert!(check(call, json!({ "result": {} })).unwrap_err().contains("JSONRPCResponse"));
+        let asking = json!({ "id": 1, "result": { "resultType": "input_required" } });
+        assert!(check(call, asking).unwrap_err().contains("requestState"));
+        let changed = json!({ "method": "notifications/tools/list_changed" });
+        assert!(check(None, changed).unwrap_err().contains("params"));
+        let foreign = json!({ "method": "notifications/progress" });
+        assert_eq!(check(None, foreign), Err("this revision has no ProgressNotification".to_owned()));
+        assert!(check(None, json!({ "method": "tools/list" })).is_err(), "that is for clients");
+        assert_eq!(check(None, json!({ "method": "com.example/own" })), Ok(()));
+        assert!(schemas.check(Version::V2024_11_05, None, &json!({})).is_err());
+    }
+
+    #[test]
+    fn an_error_may_lack_its_id_where_the_old_schemas_did_not_think_of_it() {
+        let error = json!({ "error": {} });
+        assert_eq!(schemas("definitions", "JSONRPCError").check(Version::LATEST, None, &error), Ok(()));
+        let strict = schemas("$defs", "JSONRPCErrorResponse");
+        assert!(strict.check(Version::LATEST, None, &error).unwrap_err().contains("JSONRPCErrorResponse"));
+    }
+
+    #[test]
+    fn a_folder_without_schemas_is_an_error_that_names_the_file() {
+        let error = SpecSchemas::read("/no/such/folder").unwrap_err().to_string();
+        assert!(error.contains("2024-11-05") && error.contains("schema.json"), "{error}");
+    }
 }

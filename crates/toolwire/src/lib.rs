@@ -43,8 +43,8 @@ pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
-    Args, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound, Notifier, Progress, Server,
-    State, ToolError, Uri, prompt, resource, template, tool,
+    Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound,
+    Notifier, Progress, Server, State, ToolError, Uri, prompt, resource, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -79,7 +79,8 @@ pub mod prelude {
     pub use toolwire_protocol::wire::{Content, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
-        Args, Context, Json, Log, Progress, Server, State, ToolError, Uri, prompt, resource, template, tool,
+        Answer, Args, Ask, Context, Json, Log, Progress, Question, Server, State, ToolError, Uri, prompt,
+        resource, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;

@@ -10,7 +10,7 @@ use toolwire_protocol::{
     Correlator, Method, Params, RawJson, RequestId, Response, RpcError,
     codec::adapt_question,
     envelope::{write_notification, write_request},
-    wire::{CancelledNotificationParams, InputRequest},
+    wire::{CancelledNotificationParams, ElicitRequestParams, InputRequest},
 };
 
 use super::AskError;
@@ -41,7 +41,13 @@ impl Asks {
 /// Sends the question and waits for its answer.
 pub(super) async fn ask(cx: &Context, request: &InputRequest, time: Duration) -> Result<RawJson, AskError> {
     let asks = cx.0.asks.as_ref().ok_or(AskError::NoWay("this client has no session to ask in"))?;
-    let request = adapt_question(cx.0.version, request.clone())
+    let mut request = request.clone();
+    if let InputRequest::Elicit(ElicitRequestParams::Url(url)) = &mut request
+        && url.elicitation_id.is_none()
+    {
+        url.elicitation_id = Some(cx.idempotency_key(&url.url));
+    }
+    let request = adapt_question(cx.0.version, request)
         .ok_or(AskError::NoWay("the question has no form in the client's protocol version"))?;
     let (answer, answered) = oneshot::channel();
     let id = asks.lock().insert(answer).map_err(|_| {

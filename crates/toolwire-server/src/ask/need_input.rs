@@ -5,14 +5,17 @@ use std::{future::poll_fn, pin::Pin, task::Poll};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolwire_protocol::{
-    RawJson, RpcError,
+    ErrorCode, RawJson, RpcError, Version,
     seal::RequestState,
-    wire::{CreateMessageRequestParams, ElicitRequestUrlParams, InputRequest},
+    wire::{
+        CreateMessageRequestParams, ElicitRequestParams, ElicitRequestUrlParams, InputRequest,
+        UrlElicitationRequiredData,
+    },
 };
 
 use super::{AskError, DEFAULT_ASK_TIME, MAX_ROUNDS, check_capability, elicit::Form, live};
 use crate::{
-    Context, Reply,
+    ClientCan, Context, Reply,
     dispatch::dispatch,
     output::{IntoPrompt, IntoResource, IntoToolOutput, ResourceInfo},
 };
@@ -45,6 +48,8 @@ use crate::{
 pub struct NeedInput {
     questions: Vec<(String, InputRequest)>,
     user: Option<RawJson>,
+    /// Whether a legacy client is sent away with an error instead of being asked.
+    url_first: bool,
 }
 
 impl NeedInput {
@@ -76,6 +81,18 @@ impl NeedInput {
         self.question(key, ElicitRequestUrlParams::new(message, url))
     }
 
+    /// Like [`elicit_url`](Self::elicit_url), but a client of 2025-11-25 gets the error that the revision has for
+    /// this (-32042) and calls again when the user has been there. It brings no answer then, so the handler has
+    /// to know by itself whether the user has.
+    pub fn url_first(
+        self,
+        key: impl Into<String>,
+        url: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { url_first: true, ..self.elicit_url(key, url, message) }
+    }
+
     /// A question to a model.
     pub fn sample(self, key: impl Into<String>, request: CreateMessageRequestParams) -> Self {
         self.question(key, request)
@@ -99,6 +116,27 @@ impl NeedInput {
     pub fn remember<S: Serialize>(mut self, state: &S) -> Result<Self, AskError> {
         self.user = Some(RawJson::of(state).map_err(|error| AskError::Invalid(error.to_string()))?);
         Ok(self)
+    }
+
+    /// The error for a legacy client that has to send the user to a URL first; `None` to ask as usual.
+    pub(crate) fn url_error(&self, cx: &Context) -> Option<RpcError> {
+        if !self.url_first {
+            return None;
+        }
+        let urls = self.questions.iter().filter_map(|(_, request)| match request {
+            InputRequest::Elicit(ElicitRequestParams::Url(url)) => {
+                let id = cx.idempotency_key(&url.url);
+                Some(url.clone().elicitation_id(id))
+            }
+            _ => None,
+        });
+        let data = UrlElicitationRequiredData::new(urls.collect::<Vec<_>>());
+        if cx.0.version == Version::V2025_11_25 && cx.client().can(ClientCan::ElicitUrl) {
+            let message = "the user has to visit a URL first";
+            return Some(RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, message).with_data(&data));
+        }
+        let urls: Vec<_> = data.elicitations.iter().map(|url| url.url.as_str()).collect();
+        Some(RpcError::invalid_request(format!("the user has to visit {} first", urls.join(" and "))))
     }
 
     /// Puts the questions on the board, where the engine finds them.

@@ -99,6 +99,9 @@ pub(super) async fn check_replay(cx: Context) -> Result<Reply, RpcError> {
 /// Asks what a handler has returned as questions.
 pub(super) fn ask(cx: &Context, need: NeedInput) -> Next {
     if !cx.0.version.is_modern() {
+        if let Some(error) = need.url_error(cx) {
+            return Next::Done(Err(error));
+        }
         return Next::Run(Box::pin(live_rounds(cx.clone(), need)));
     }
     if !cx.may_suspend() {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire_protocol::wire::CreateMessageRequestParams;
 use toolwire_server::{
-    Answer, Args, Ask, BoxError, Context, IntoToolOutput, NeedInput, Question, Reply, Server, ServerBuilder, StateKeys,
-    prompt, resource, tool,
+    Answer, Args, Ask, BoxError, Context, IntoToolOutput, NeedInput, Question, Reply, Server, ServerBuilder,
+    StateKeys, prompt, resource, tool,
 };
 
 use crate::wire::{Wire, request};
@@ -76,7 +76,12 @@ fn everything() -> Value {
 }
 
 /// Calls a tool of a modern server, round by round, with what `answer` says to each question.
-async fn modern(wire: &mut Wire, method: &str, params: Value, answer: impl Fn(&str, &Value) -> Value) -> (Value, usize) {
+async fn modern(
+    wire: &mut Wire,
+    method: &str,
+    params: Value,
+    answer: impl Fn(&str, &Value) -> Value,
+) -> (Value, usize) {
     let mut params = params;
     for round in 1..=12 {
         let reply = wire.ask(&call(round, method, params.clone(), &everything())).await;
@@ -85,7 +90,8 @@ async fn modern(wire: &mut Wire, method: &str, params: Value, answer: impl Fn(&s
         }
         params["requestState"] = reply["result"]["requestState"].clone();
         let questions = reply["result"]["inputRequests"].as_object().unwrap();
-        params["inputResponses"] = questions.iter().map(|(key, question)| (key.clone(), answer(key, question))).collect();
+        params["inputResponses"] =
+            questions.iter().map(|(key, question)| (key.clone(), answer(key, question))).collect();
     }
     panic!("it never ends");
 }
@@ -121,7 +127,8 @@ async fn the_three_answers_are_told_apart_in_both_eras() {
         (json!({"action": "cancel"}), "cancelled"),
     ] {
         let mut wire = Wire::connect(&server);
-        let (reply, rounds) = modern(&mut wire, "tools/call", json!({"name": "delete"}), |_, _| answer.clone()).await;
+        let (reply, rounds) =
+            modern(&mut wire, "tools/call", json!({"name": "delete"}), |_, _| answer.clone()).await;
         assert_eq!((text(&reply), rounds), (expected, 2));
         for version in ["2025-06-18", "2025-11-25"] {
             let mut wire = Wire::legacy_with(&server, version, json!({"elicitation": {}})).await;
@@ -185,7 +192,9 @@ async fn without_the_capability_nothing_is_asked() {
     assert_eq!(reply["error"]["code"], -32021, "{reply}");
     assert!(reply["error"]["data"]["requiredCapabilities"]["elicitation"].is_object());
     // A client that can only be sent to URLs cannot be shown a form.
-    let reply = wire.ask(&call(2, "tools/call", json!({"name": "delete"}), &json!({"elicitation": {"url": {}}}))).await;
+    let reply = wire
+        .ask(&call(2, "tools/call", json!({"name": "delete"}), &json!({"elicitation": {"url": {}}})))
+        .await;
     assert_eq!(reply["error"]["code"], -32021, "{reply}");
     let mut wire = Wire::legacy(&server, "2025-11-25").await;
     let reply = wire.ask(&request(1, "tools/call", json!({"name": "delete"}))).await;
@@ -238,11 +247,17 @@ async fn a_state_is_refused_for_anything_but_its_own_request() {
     let one = server().state_keys(keys()).build().unwrap();
     let two = server().state_keys(keys()).build().unwrap();
     let stranger = server().build().unwrap();
-    let first = Wire::connect(&one).ask(&call(1, "tools/call", json!({"name": "delete"}), &everything())).await;
+    let first =
+        Wire::connect(&one).ask(&call(1, "tools/call", json!({"name": "delete"}), &everything())).await;
     let state = first["result"]["requestState"].as_str().unwrap().to_owned();
     let retry = |name: &str, state: &str| {
         let responses = json!({"ok": accept(&json!({"yes": true}))});
-        call(2, "tools/call", json!({"name": name, "requestState": state, "inputResponses": responses}), &everything())
+        call(
+            2,
+            "tools/call",
+            json!({"name": name, "requestState": state, "inputResponses": responses}),
+            &everything(),
+        )
     };
     // Another replica with the same key takes it.
     assert_eq!(text(&Wire::connect(&two).ask(&retry("delete", &state)).await), "deleted");
@@ -260,8 +275,11 @@ async fn a_state_is_refused_for_anything_but_its_own_request() {
     }
     assert!(messages.windows(2).all(|pair| pair[0] == pair[1]), "one and the same error: {messages:?}");
     let expired = server().state_keys(keys().ttl(std::time::Duration::ZERO)).build().unwrap();
-    let first = Wire::connect(&expired).ask(&call(1, "tools/call", json!({"name": "delete"}), &everything())).await;
-    let reply = Wire::connect(&expired).ask(&retry("delete", first["result"]["requestState"].as_str().unwrap())).await;
+    let first =
+        Wire::connect(&expired).ask(&call(1, "tools/call", json!({"name": "delete"}), &everything())).await;
+    let reply = Wire::connect(&expired)
+        .ask(&retry("delete", first["result"]["requestState"].as_str().unwrap()))
+        .await;
     assert_eq!(reply["error"]["code"], -32602);
 }
 
@@ -328,7 +346,8 @@ async fn the_replay_check_finds_a_handler_that_asks_something_else() {
     let reply = wire.ask(&call(1, "tools/call", json!({"name": "fickle"}), &everything())).await;
     assert!(reply["error"]["message"].as_str().unwrap().contains("worded differently"), "{reply}");
     let (reply, _) =
-        modern(&mut wire, "tools/call", json!({"name": "delete"}), |_, _| accept(&json!({"yes": true}))).await;
+        modern(&mut wire, "tools/call", json!({"name": "delete"}), |_, _| accept(&json!({"yes": true})))
+            .await;
     assert_eq!(text(&reply), "deleted");
 }
 
@@ -438,4 +457,27 @@ async fn a_model_and_a_url_are_asked_in_each_way() {
     };
     assert_eq!(text(&reply), "hi true");
     assert_eq!(seen, ["sampling/createMessage", "elicitation/create", "notifications/elicitation/complete"]);
+}
+
+#[tokio::test]
+async fn a_url_that_comes_first_is_an_error_where_the_revision_has_one() {
+    let login = |_: Context| async {
+        NeedInput::new().url_first("login", "https://example.com/login", "Please log in").into_tool_output()
+    };
+    let server = Server::builder("asker", "1.0").tool(tool("login", login)).build().unwrap();
+    let mut wire = Wire::legacy_with(&server, "2025-11-25", everything()).await;
+    let reply = wire.ask(&request(1, "tools/call", json!({"name": "login"}))).await;
+    assert_eq!(reply["error"]["code"], -32042, "{reply}");
+    let elicitation = &reply["error"]["data"]["elicitations"][0];
+    assert_eq!(
+        (&elicitation["mode"], &elicitation["url"]),
+        (&json!("url"), &json!("https://example.com/login"))
+    );
+    assert!(elicitation["elicitationId"].is_string());
+    let mut wire = Wire::connect(&server);
+    let reply = wire.ask(&call(1, "tools/call", json!({"name": "login"}), &everything())).await;
+    assert_eq!(reply["result"]["inputRequests"]["login"]["params"]["mode"], "url", "{reply}");
+    let mut wire = Wire::legacy_with(&server, "2025-06-18", everything()).await;
+    let reply = wire.ask(&request(1, "tools/call", json!({"name": "login"}))).await;
+    assert_eq!(reply["error"]["code"], -32600, "{reply}");
 }

@@ -62,6 +62,22 @@ async fn are_not_sent_before_the_client_is_initialized() {
 }
 
 #[tokio::test]
+async fn are_sent_once_however_often_the_client_says_it_is_initialized() {
+    Matrix::legacy()
+        .run(async |setup: Setup| {
+            let server = server();
+            let mut wire = setup.wire(&server).await;
+            wire.notify("notifications/initialized", Value::Null).await;
+            wire.notify("notifications/initialized", Value::Null).await;
+            wire.settle().await;
+            server.notify().tools_changed();
+            wire.next_notification("notifications/tools/list_changed").await;
+            wire.expect_silence().await;
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn of_a_resource_come_while_it_is_subscribed_to() {
     Matrix::legacy()
         .run(async |setup: Setup| {
@@ -133,6 +149,9 @@ async fn can_be_subscribed_to_only_so_many_times() {
     Matrix::legacy()
         .run(async |setup: Setup| {
             let mut wire = setup.wire(&server).await;
+            for params in [json!({}), json!({ "uri": 7 }), Value::Null] {
+                assert_eq!(wire.request("resources/subscribe", params).await.code(), -32602);
+            }
             for uri in ["r://a", "r://b", "r://a"] {
                 wire.request("resources/subscribe", json!({ "uri": uri })).await.result();
             }

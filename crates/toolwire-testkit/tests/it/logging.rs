@@ -56,6 +56,22 @@ async fn carries_data_and_the_name_of_the_logger() {
 }
 
 #[tokio::test]
+async fn gets_lost_rather_than_in_the_way_of_an_answer() {
+    let chatty = |log: Log| async move {
+        (0..10_000).for_each(|number| log.error(number));
+        "done"
+    };
+    let server = Server::builder("logging", "1.0").tool(tool("chatty", chatty)).build().unwrap();
+    each(async |setup| {
+        let mut wire = setup.wire_with(&server, |wire| wire.log_level("debug")).await;
+        let heard = levels(&mut wire, json!({ "name": "chatty" })).await.len();
+        assert!((1..200).contains(&heard), "{heard} messages");
+        wire.expect_silence().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn is_silent_in_the_modern_era_unless_a_request_asks() {
     let server = server();
     Matrix::modern()

@@ -8,6 +8,7 @@ mod child;
 mod client;
 mod completion;
 mod extractors;
+mod hostile;
 mod layers;
 mod lifecycle;
 mod limits;
@@ -19,6 +20,8 @@ mod progress;
 mod prompts;
 mod resources;
 mod runtime;
+mod schemas;
+mod shutdown;
 mod tools;
 mod transcripts;
 

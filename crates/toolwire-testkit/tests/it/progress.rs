@@ -59,6 +59,31 @@ async fn increases_and_comes_before_the_answer() {
 }
 
 #[tokio::test]
+async fn is_the_newest_for_a_client_that_reads_slowly() {
+    let burst = |progress: Progress| async move {
+        (1..=10_000).for_each(|done| progress.report(f64::from(done), 10_000.0));
+        "done"
+    };
+    let server = Server::builder("progress", "1.0").tool(tool("burst", burst)).build().unwrap();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        let id = wire.start("tools/call", json!({ "name": "burst", "_meta": { "progressToken": 1 } })).await;
+        let mut seen = Vec::new();
+        loop {
+            let message = wire.next().await;
+            if message["id"] == id {
+                break;
+            }
+            seen.push(message["params"]["progress"].as_f64().unwrap());
+        }
+        assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+        assert_eq!(seen.last(), Some(&10_000.0));
+        assert!(seen.len() < 200, "{} notifications have piled up", seen.len());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn is_not_sent_without_a_token() {
     let server = server();
     each(async |setup| {
