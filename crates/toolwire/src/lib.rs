@@ -111,3 +111,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles and runs the blocks of the guide to asking.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/asking.md")]
+struct AskingGuide;

@@ -29,6 +29,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client", "toolwire-http"],
     ),
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
+    ("toolwire-examples", &["toolwire"]),
+    ("toolwire-conformance", &["toolwire", "toolwire-http"]),
     ("xtask", &[]),
 ];
 

@@ -47,6 +47,18 @@ wire_struct! {
     }
 }
 
+impl SamplingMessage {
+    /// A message of the user.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self::new(Role::User, OneOrMany::One(content.into()))
+    }
+
+    /// A message of the model.
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self::new(Role::Assistant, OneOrMany::One(content.into()))
+    }
+}
+
 wire_struct! {
     /// What a server would like of the model; the client decides.
     pub struct ModelPreferences {

@@ -114,10 +114,9 @@ impl Host {
         if authority.as_str().contains('@') || authority.host().is_empty() {
             return None;
         }
-        let port = match authority.port() {
-            Some(_) => Some(authority.port_u16()?),
-            None if text.ends_with(':') => return None,
-            None => None,
+        let port = match text.get(authority.host().len()..)? {
+            "" => None,
+            rest => Some(rest.strip_prefix(':')?.parse().ok()?),
         };
         Some(Self { name: authority.host().to_ascii_lowercase(), port })
     }

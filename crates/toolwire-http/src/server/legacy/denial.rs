@@ -45,6 +45,18 @@ impl Denial {
         Self { header: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
     }
 
+    /// No room for another session.
+    #[cfg(feature = "sse2024")]
+    pub(super) fn full() -> Self {
+        Refused::Full.into()
+    }
+
+    /// The client posts, and does not read the answers.
+    #[cfg(feature = "sse2024")]
+    pub(super) fn slow_reader() -> Self {
+        Self::busy(StatusCode::TOO_MANY_REQUESTS, "the client does not read its answers", 1)
+    }
+
     fn busy(status: StatusCode, what: &str, seconds: u64) -> Self {
         let error = RpcError::internal(format!("the server is busy: {what}; try again later"));
         let retry = (header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -27,7 +27,13 @@ use super::{
     sessions::Sessions,
     version_header::VersionHeader,
 };
-use crate::server::{Body, HttpConfig, Legacy, body::KeepAlive, read::Accepts, response};
+use crate::server::{
+    Body, Legacy,
+    body::KeepAlive,
+    config::HttpConfig,
+    read::Accepts,
+    response,
+};
 
 const SESSION_ID: &str = "mcp-session-id";
 

@@ -26,9 +26,9 @@ mod sse2024;
 mod stream;
 mod version_header;
 
-pub(crate) use endpoint::{LegacyEndpoint, SessionLookup};
+pub(crate) use endpoint::LegacyEndpoint;
 pub use event_log::{EventLog, EventLogLimits, LoggedEvent, MemoryEventLog};
 pub use handle::LegacyStream;
 pub use id::{SessionId, StreamKey};
 #[cfg(feature = "sse2024")]
-pub use sse2024::Sse2024;
+pub(crate) use sse2024::Sse2024;

@@ -114,7 +114,8 @@ pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     tour.page.asked(&tool_call("add_note", &text), &format!("  ({})", old.era()))?;
     let begin = Instant::now();
     let saved = old.client.call("add_note", &text).await?;
-    tour.page.answered(&answer(&saved), [Some(begin.elapsed()), None])?;
+    let took = begin.elapsed();
+    tour.page.answered(&answer(&saved), [Some(took), None])?;
 
     for listener in &mut listeners {
         hears_of_resources(listener).await?;
@@ -124,12 +125,13 @@ pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
 
     let resources = new.client.all_resources().await?;
     let note =
-        listed.iter().find(|resource| resource.name.starts_with("note")).context("there is no note")?;
+        resources.iter().find(|resource| resource.name.starts_with("note")).context("there is no note")?;
     tour.page.asked(&format!("resources/read {}", note.uri), &format!("  ({})", new.era()))?;
     let begin = Instant::now();
     let found = contents(&new.client.read(&note.uri).await?)?;
+    let took = begin.elapsed();
     ensure!(found.text == text["text"], "the note says {:?}", found.text);
-    tour.page.answered(&found, [None, Some(begin.elapsed())])?;
+    tour.page.answered(&found, [None, Some(took)])?;
     Ok(())
 }
 

@@ -1,0 +1,197 @@
+//! HTTP+SSE of 2024-11-05: one stream for everything the server says, and a second path for the client.
+//!
+//! A GET opens the stream. Its first event says where to post, with the name of the connection. What is posted
+//! there is accepted, and answered on the stream. So the pair of them is a duplex transport, and is served as
+//! one: this file only moves messages. The connection is the session, and ends when the stream is closed.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::{Response, StatusCode};
+use tokio::{
+    sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore},
+    task::AbortHandle,
+    time::timeout,
+};
+use toolwire_protocol::{RpcError, classify::Fault, framing::sse::encode_event};
+use toolwire_server::Server;
+use toolwire_transport::{
+    Duplex, Sink as _, Source as _,
+    memory::{self, MemorySink, MemorySource},
+};
+
+use super::{denial::Denial, id::SessionId};
+use crate::server::{
+    Body, HttpLimits,
+    body::{KeepAlive, event},
+    response,
+};
+
+/// Serves clients that know nothing newer than 2024-11-05.
+pub(crate) struct Sse2024 {
+    server: Server,
+    limits: HttpLimits,
+    connections: Arc<Connections>,
+    room: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Connections(Mutex<HashMap<SessionId, Connection>>);
+
+#[derive(Clone)]
+struct Connection {
+    principal: Option<Arc<str>>,
+    inbound: Arc<AsyncMutex<MemorySink>>,
+}
+
+impl Sse2024 {
+    pub(crate) fn new(server: Server, limits: HttpLimits) -> Self {
+        let room = Arc::new(Semaphore::new(limits.sessions.min(Semaphore::MAX_PERMITS)));
+        Self { server, limits, connections: Arc::default(), room }
+    }
+
+    /// Opens a connection. What the client has to say is to be posted to the path `messages`.
+    pub(crate) fn get(&self, messages: &str, principal: Option<Arc<str>>) -> Response<Body> {
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            return Denial::full().response(None);
+        };
+        let Ok(id) = SessionId::random() else {
+            let error = RpcError::internal("no session could be started");
+            return Denial::new(StatusCode::INTERNAL_SERVER_ERROR, error).response(None);
+        };
+        let (ours, theirs) = memory::pair();
+        let (outbound, inbound) = ours.split();
+        let server = self.server.clone();
+        let serving = tokio::spawn(async move {
+            if let Err(error) = server.serve(theirs).await {
+                tracing::debug!(%error, "an HTTP+SSE connection broke");
+            }
+        });
+        let connection = Connection { principal, inbound: Arc::new(AsyncMutex::new(inbound)) };
+        self.connections.lock().insert(id, connection);
+        let open = Open {
+            connections: Arc::clone(&self.connections),
+            id,
+            serving: serving.abort_handle(),
+            _room: room,
+        };
+        let events = Events { endpoint: Some(endpoint(messages, &id)), next: receive(outbound), _open: open };
+        response::events(KeepAlive::new(events, self.limits.keep_alive))
+    }
+
+    /// Takes a message for a connection.
+    pub(crate) async fn post(
+        &self,
+        query: Option<&str>,
+        bytes: Bytes,
+        principal: Option<&str>,
+    ) -> Response<Body> {
+        let Some(text) = query.and_then(session_parameter) else {
+            let error = RpcError::invalid_request("the URL names no session; open a stream first to get one");
+            return Denial::new(StatusCode::BAD_REQUEST, error).response(None);
+        };
+        let Some(connection) = self.find(text, principal) else {
+            return Denial::of(&Fault::UnknownSession).response(None);
+        };
+        let send = async { connection.inbound.lock().await.send(bytes).await };
+        match timeout(self.limits.body_time, send).await {
+            Ok(Ok(())) => response::empty(StatusCode::ACCEPTED),
+            Ok(Err(_)) => Denial::of(&Fault::UnknownSession).response(None),
+            Err(_) => Denial::slow_reader().response(None),
+        }
+    }
+
+    fn find(&self, text: &str, principal: Option<&str>) -> Option<Connection> {
+        let id = SessionId::parse(text.as_bytes())?;
+        let connection = self.connections.lock().get(&id).cloned()?;
+        (connection.principal.as_deref() == principal).then_some(connection)
+    }
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that is open. Dropping it ends everything that belongs to it.
+struct Open {
+    connections: Arc<Connections>,
+    id: SessionId,
+    serving: AbortHandle,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.id);
+        self.serving.abort();
+    }
+}
+
+/// What the server says, as events.
+struct Events {
+    endpoint: Option<Bytes>,
+    next: Receiving,
+    _open: Open,
+}
+
+type Receiving = Pin<Box<dyn Future<Output = Option<(Bytes, MemorySource)>> + Send>>;
+
+fn receive(mut source: MemorySource) -> Receiving {
+    Box::pin(async move {
+        let message = source.receive().await.ok().flatten()?;
+        Some((message, source))
+    })
+}
+
+impl Stream for Events {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(endpoint) = self.endpoint.take() {
+            return Poll::Ready(Some(endpoint));
+        }
+        match ready!(self.next.as_mut().poll(task)) {
+            Some((message, source)) => {
+                self.next = receive(source);
+                Poll::Ready(Some(typed_event(&message)))
+            }
+            None => {
+                self.next = Box::pin(std::future::ready(None));
+                Poll::Ready(None)
+            }
+        }
+    }
+}
+
+/// That revision names the type of its events.
+fn typed_event(message: &[u8]) -> Bytes {
+    let plain = event(None, message);
+    [b"event: message\n", &plain[..]].concat().into()
+}
+
+fn endpoint(messages: &str, id: &SessionId) -> Bytes {
+    let mut out = Vec::new();
+    let separator = if messages.contains('?') { '&' } else { '?' };
+    encode_event(None, Some("endpoint"), format!("{messages}{separator}session={}", id.text()).as_bytes(), &mut out);
+    out.into()
+}
+
+fn session_parameter(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("session="))
+}
+
+impl fmt::Debug for Sse2024 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sse2024").field("connections", &self.connections.lock().len()).finish_non_exhaustive()
+    }
+}

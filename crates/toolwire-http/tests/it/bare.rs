@@ -1,0 +1,284 @@
+//! A bare HTTP/1.1 client: what it sends and what it gets is what is on the wire.
+
+use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+pub const MODERN: &str = "2026-07-28";
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A request to be sent.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    pub fn new(method: &str) -> Self {
+        Self { method: method.into(), path: "/mcp".into(), headers: Vec::new(), body: Vec::new() }
+            .header("Host", "localhost")
+    }
+
+    /// A POST with the media types that every client sends.
+    pub fn post(body: impl Into<Vec<u8>>) -> Self {
+        Self { body: body.into(), ..Self::new("POST") }
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+    }
+
+    /// A modern request with all its headers.
+    pub fn modern(method: &str, params: Value) -> Self {
+        let name = params.get("name").or_else(|| params.get("uri")).cloned();
+        let post = Self::post(enveloped(method, params).to_string())
+            .header("MCP-Protocol-Version", MODERN)
+            .header("Mcp-Method", method);
+        match name.as_ref().and_then(Value::as_str) {
+            Some(name) => post.header("Mcp-Name", name),
+            None => post,
+        }
+    }
+
+    /// A modern call of a tool.
+    pub fn call(tool: &str, arguments: Value) -> Self {
+        Self::modern("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    pub fn path(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
+    /// Sets a header, in the place of one with the same name.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        let mut request = self.without(name);
+        request.headers.push((name.into(), value.into()));
+        request
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// Adds a header, whatever there is already.
+    pub fn also(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Changes `params._meta`.
+    pub fn meta(mut self, key: &str, value: Value) -> Self {
+        let mut message: Value = serde_json::from_slice(&self.body).unwrap();
+        message["params"]["_meta"][key] = value;
+        self.body = message.to_string().into();
+        self
+    }
+
+    pub fn id(mut self, id: Value) -> Self {
+        let mut message: Value = serde_json::from_slice(&self.body).unwrap();
+        message["id"] = id;
+        self.body = message.to_string().into();
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if !self.body.is_empty() {
+            let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// The JSON-RPC message of a modern request with the id 1.
+pub fn enveloped(method: &str, mut params: Value) -> Value {
+    params["_meta"][VERSION] = MODERN.into();
+    params["_meta"][CAPABILITIES] = json!({});
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+/// A whole response.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub head: Head,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    pub fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    pub fn json(&self) -> Value {
+        assert_eq!(self.head.get("content-type"), Some("application/json"), "{self:?}");
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    /// The code of the JSON-RPC error.
+    pub fn code(&self) -> i64 {
+        let message = self.json();
+        message["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {message}"))
+    }
+
+    /// The messages of a stream of events, which must be all there is in it.
+    pub fn events(&self) -> Vec<Value> {
+        assert_eq!(self.head.get("content-type"), Some("text/event-stream"), "{self:?}");
+        let text = std::str::from_utf8(&self.body).unwrap();
+        let events = text.split_terminator("\n\n").filter(|event| !event.starts_with(':'));
+        events.map(|event| serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap()).collect()
+    }
+}
+
+/// Status and headers of a response.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value.as_str())
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut lines = text.split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_owned(), value.trim().to_owned())
+        };
+        Self { status, headers: lines.filter(|line| !line.is_empty()).map(pair).collect() }
+    }
+}
+
+/// One connection.
+pub struct Connection {
+    stream: TcpStream,
+    read: Vec<u8>,
+    events: String,
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Self {
+        Self { stream: TcpStream::connect(address).await.unwrap(), read: Vec::new(), events: String::new() }
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    pub async fn send(&mut self, request: &Request) {
+        self.write(&request.bytes()).await;
+    }
+
+    /// Sends a request and reads its whole response.
+    pub async fn ask(&mut self, request: &Request) -> Response {
+        self.send(request).await;
+        self.response().await
+    }
+
+    pub async fn response(&mut self) -> Response {
+        let head = self.head().await;
+        let mut body = Vec::new();
+        if let Some(length) = head.get("content-length") {
+            body = self.take(length.parse().unwrap()).await;
+        } else if head.get("transfer-encoding").is_some() {
+            while let Some(chunk) = self.chunk().await {
+                body.extend(chunk);
+            }
+        }
+        Response { head, body }
+    }
+
+    pub async fn head(&mut self) -> Head {
+        let end = loop {
+            if let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end;
+            }
+            assert!(self.more().await, "closed before the head: {:?}", String::from_utf8_lossy(&self.read));
+        };
+        let head: Vec<u8> = self.read.drain(..end + 4).collect();
+        Head::parse(std::str::from_utf8(&head).unwrap())
+    }
+
+    /// The next event of a stream, as it stands; `None` at its end.
+    pub async fn event(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.events.find("\n\n") {
+                let event: String = self.events.drain(..end + 2).collect();
+                return Some(event.trim_end().to_owned());
+            }
+            match self.chunk().await {
+                Some(chunk) => self.events.push_str(std::str::from_utf8(&chunk).unwrap()),
+                None => {
+                    assert_eq!(self.events, "", "half an event");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The next message of a stream, comments left out.
+    pub async fn message(&mut self) -> Option<Value> {
+        loop {
+            let event = self.event().await?;
+            if let Some(data) = event.strip_prefix("data: ") {
+                return Some(serde_json::from_str(data).unwrap());
+            }
+            assert!(event.starts_with(':'), "{event}");
+        }
+    }
+
+    async fn chunk(&mut self) -> Option<Vec<u8>> {
+        let end = loop {
+            if let Some(end) = self.read.windows(2).position(|window| window == b"\r\n") {
+                break end;
+            }
+            assert!(self.more().await, "closed inside a chunked body");
+        };
+        let size: Vec<u8> = self.read.drain(..end + 2).collect();
+        let size = usize::from_str_radix(std::str::from_utf8(&size).unwrap().trim(), 16).unwrap();
+        let mut chunk = self.take(size + 2).await;
+        chunk.truncate(size);
+        (size > 0).then_some(chunk)
+    }
+
+    async fn take(&mut self, length: usize) -> Vec<u8> {
+        while self.read.len() < length {
+            assert!(self.more().await, "closed inside a body");
+        }
+        self.read.drain(..length).collect()
+    }
+
+    /// Whether the other side closes the connection without another byte.
+    pub async fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && !self.more().await
+    }
+
+    async fn more(&mut self) -> bool {
+        let read = timeout(Duration::from_secs(10), self.stream.read_buf(&mut self.read));
+        matches!(read.await.expect("nothing came for ten seconds"), Ok(count) if count > 0)
+    }
+}
+
+/// Sends one request on a connection of its own.
+pub async fn ask(address: SocketAddr, request: &Request) -> Response {
+    Connection::open(address).await.ask(request).await
+}

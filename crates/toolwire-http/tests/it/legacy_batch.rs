@@ -1,0 +1,92 @@
+//! Batches of 2025-03-26.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use toolwire_http::server::Legacy;
+
+use crate::legacy_kit::*;
+
+const BATCHES: &str = "2025-03-26";
+
+fn sorted(mut answers: Vec<Value>) -> Vec<Value> {
+    answers.sort_by_key(|answer| answer["id"].to_string());
+    answers
+}
+
+#[tokio::test]
+async fn an_array_is_answered_with_an_array() {
+    let (service, _) = service();
+    let peer = Peer::connect(&service, BATCHES).await;
+    let batch = json!([
+        call(1, "echo"),
+        {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 3, "method": "no/such"},
+        {"id": 4},
+        {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "id": 9, "result": {}},
+    ]);
+    let response = peer.post(&batch).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let answers = sorted(serde_json::from_value(json_body(response).await).unwrap());
+    assert_eq!(answers.len(), 5);
+    assert_eq!(gist(&answers[0]), "echo");
+    assert_eq!(answers[1]["result"], json!({}));
+    assert_eq!(answers[2]["error"]["code"], -32601);
+    for refused in &answers[3..] {
+        assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn one_request_in_an_array_is_still_answered_with_an_array() {
+    let (service, _) = service();
+    let peer = Peer::connect(&service, BATCHES).await;
+    let answers = json_body(peer.post(&json!([call(1, "echo")])).await).await;
+    assert_eq!(answers.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn without_requests_there_is_nothing_to_answer() {
+    let (service, _) = service();
+    let peer = Peer::connect(&service, BATCHES).await;
+    let batch = json!([cancelled(1), {"jsonrpc": "2.0", "id": 9, "result": {}}]);
+    let response = peer.post(&batch).await;
+    assert_eq!(response.status(), StatusCode::ACCEPTED);
+    assert!(bytes(response).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_batch_with_something_to_say_becomes_a_stream() {
+    let (service, _) = service();
+    let peer = Peer::connect(&service, BATCHES).await;
+    let mut stream = Events::of(peer.post(&json!([call(1, "echo"), call(2, "talk"), call(3, "echo")])).await);
+    let messages = stream.rest().await;
+    let notes: Vec<_> = messages.iter().filter(|message| message["id"].is_null()).map(gist).collect();
+    assert_eq!(notes, ["message 1", "message 2", "message 3"]);
+    let answers = sorted(messages.into_iter().filter(|message| !message["id"].is_null()).collect());
+    assert_eq!(gists(&answers), ["echo", "talked", "echo"]);
+}
+
+#[tokio::test]
+async fn arrays_are_refused_by_other_versions_and_when_they_are_too_long() {
+    let (service, _) = service();
+    for version in ["2024-11-05", "2025-06-18", NEWEST] {
+        let peer = Peer::connect(&service, version).await;
+        assert_eq!(peer.post(&json!([call(1, "echo")])).await.status(), StatusCode::BAD_REQUEST, "{version}");
+    }
+    let peer = Peer::connect(&service, BATCHES).await;
+    let long: Vec<_> = (0..65).map(|id| call(id, "echo")).collect();
+    assert_eq!(peer.post(&long.into()).await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(peer.post(&json!([])).await.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn without_sessions_and_without_a_header_arrays_are_answered_too() {
+    let (service, _) = service_with(|http| http.legacy(Legacy::Stateless));
+    let mut peer = Peer::stranger(&service);
+    let answers = json_body(peer.post(&json!([call(1, "echo"), call(2, "echo")])).await).await;
+    assert_eq!(answers.as_array().unwrap().len(), 2);
+    peer.version = Some(NEWEST);
+    assert_eq!(peer.post(&json!([call(1, "echo")])).await.status(), StatusCode::BAD_REQUEST);
+}

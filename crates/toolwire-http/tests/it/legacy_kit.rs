@@ -1,0 +1,275 @@
+//! A legacy client made of single HTTP exchanges, for tests that look at each of them.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use toolwire_http::server::{Body, HttpBuilder, HttpService, LegacyStream, Principal};
+use toolwire_protocol::framing::sse::{SseDecoder, SseEvent};
+use toolwire_server::{Extension, Log, Server, State, tool};
+use tower_service::Service as _;
+
+pub const NEWEST: &str = "2025-11-25";
+
+/// Opened by tests to let waiting handlers go on.
+#[derive(Clone)]
+pub struct Gate(pub Arc<Semaphore>);
+
+impl Gate {
+    pub fn open(&self) {
+        self.0.add_permits(1);
+    }
+
+    async fn pass(&self) {
+        self.0.acquire().await.unwrap().forget();
+    }
+}
+
+/// Says that a handler was dropped before its end.
+struct Dropped(Arc<Semaphore>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
+    }
+}
+
+/// A counter of handlers that ended early.
+#[derive(Clone)]
+pub struct Ends(pub Arc<Semaphore>);
+
+async fn talk(log: Log) -> &'static str {
+    for number in 1..=3 {
+        log.info(format!("message {number}"));
+    }
+    "talked"
+}
+
+async fn wait(State(gate): State<Gate>, State(ends): State<Ends>) -> &'static str {
+    let _dropped = Dropped(ends.0);
+    gate.pass().await;
+    "waited"
+}
+
+async fn talk_and_wait(log: Log, State(gate): State<Gate>) -> &'static str {
+    log.info("before");
+    gate.pass().await;
+    log.info("after");
+    "talked and waited"
+}
+
+async fn poll(stream: Option<Extension<LegacyStream>>, State(gate): State<Gate>) -> &'static str {
+    match stream {
+        Some(Extension(stream)) => stream.close(),
+        None => return "cannot be resumed",
+    }
+    gate.pass().await;
+    "polled"
+}
+
+/// The server of most tests.
+pub fn server() -> (Server, Gate, Ends) {
+    let (gate, ends) = (Gate(Arc::new(Semaphore::new(0))), Ends(Arc::new(Semaphore::new(0))));
+    let server = Server::builder("test", "1.0")
+        .state(gate.clone())
+        .state(ends.clone())
+        .tool(tool("echo", || async { "echo" }))
+        .tool(tool("talk", talk))
+        .tool(tool("wait", wait))
+        .tool(tool("talk_and_wait", talk_and_wait))
+        .tool(tool("poll", poll))
+        .build()
+        .unwrap();
+    (server, gate, ends)
+}
+
+pub fn service() -> (HttpService, Gate) {
+    let (server, gate, _) = server();
+    (HttpService::new(server), gate)
+}
+
+pub fn service_with(configure: impl FnOnce(HttpBuilder) -> HttpBuilder) -> (HttpService, Gate) {
+    let (server, gate, _) = server();
+    (configure(HttpService::builder(server)).build().unwrap(), gate)
+}
+
+/// One client.
+#[derive(Clone)]
+pub struct Peer {
+    pub service: HttpService,
+    pub session: Option<String>,
+    pub version: Option<&'static str>,
+    pub principal: Option<Principal>,
+}
+
+impl Peer {
+    /// A client without a session.
+    pub fn stranger(service: &HttpService) -> Self {
+        Self { service: service.clone(), session: None, version: None, principal: None }
+    }
+
+    /// A client that has shaken hands.
+    pub async fn connect(service: &HttpService, version: &'static str) -> Self {
+        let mut peer = Self::stranger(service);
+        peer.initialize(version).await;
+        peer.initialized().await;
+        peer
+    }
+
+    pub async fn initialize(&mut self, version: &'static str) {
+        let response = self.post(&initialize(version)).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        self.session = response.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+        self.version = Some(version);
+        let answer = json_body(response).await;
+        assert_eq!(answer["result"]["protocolVersion"], version);
+    }
+
+    pub async fn initialized(&self) {
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.post(&note).await.status(), StatusCode::ACCEPTED);
+    }
+
+    pub async fn post(&self, message: &Value) -> Response<Body> {
+        self.send("POST", &[], message.to_string()).await
+    }
+
+    pub async fn call(&self, id: u64, tool: &str) -> Response<Body> {
+        self.post(&call(id, tool)).await
+    }
+
+    /// Starts a call without waiting for its response.
+    pub fn start(&self, id: u64, tool: &'static str) -> tokio::task::JoinHandle<Response<Body>> {
+        let peer = self.clone();
+        tokio::spawn(async move { peer.call(id, tool).await })
+    }
+
+    pub async fn get(&self, last_event_id: Option<&str>) -> Response<Body> {
+        let last: Vec<_> = last_event_id.into_iter().map(|id| ("last-event-id", id)).collect();
+        self.send("GET", &last, String::new()).await
+    }
+
+    pub async fn delete(&self) -> Response<Body> {
+        self.send("DELETE", &[], String::new()).await
+    }
+
+    pub async fn send(&self, method: &str, headers: &[(&str, &str)], body: String) -> Response<Body> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("host", "127.0.0.1")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if let Some(session) = &self.session {
+            request = request.header("mcp-session-id", session);
+        }
+        if let Some(version) = self.version {
+            request = request.header("mcp-protocol-version", version);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(principal) = &self.principal {
+            request = request.extension(principal.clone());
+        }
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        self.service.clone().call(request).await.unwrap()
+    }
+}
+
+pub fn initialize(version: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }})
+}
+
+pub fn call(id: u64, tool: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
+}
+
+pub fn cancelled(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+}
+
+pub fn content_type(response: &Response<Body>) -> &str {
+    response.headers().get("content-type").map_or("", |value| value.to_str().unwrap())
+}
+
+pub async fn json_body(response: Response<Body>) -> Value {
+    assert_eq!(content_type(&response), "application/json");
+    serde_json::from_slice(&bytes(response).await).unwrap()
+}
+
+pub async fn bytes(response: Response<Body>) -> Bytes {
+    response.into_body().collect().await.unwrap().to_bytes()
+}
+
+/// The events of a response, as they come.
+pub struct Events {
+    body: Body,
+    decoder: SseDecoder,
+    chunk: Bytes,
+}
+
+impl Events {
+    pub fn of(response: Response<Body>) -> Self {
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(content_type(&response), "text/event-stream");
+        Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), chunk: Bytes::new() }
+    }
+
+    /// The next event; `None` at the end of the stream.
+    pub async fn next(&mut self) -> Option<SseEvent> {
+        loop {
+            if let Some(event) = self.decoder.decode(&mut self.chunk).unwrap() {
+                return Some(event);
+            }
+            self.chunk = self.body.frame().await?.unwrap().into_data().unwrap();
+        }
+    }
+
+    /// The next message, past events without one.
+    pub async fn message(&mut self) -> Option<Value> {
+        loop {
+            let event = self.next().await?;
+            if !event.data.is_empty() {
+                return Some(serde_json::from_str(&event.data).unwrap());
+            }
+        }
+    }
+
+    /// All messages up to the end of the stream.
+    pub async fn rest(&mut self) -> Vec<Value> {
+        let mut messages = Vec::new();
+        while let Some(message) = self.message().await {
+            messages.push(message);
+        }
+        messages
+    }
+
+    /// Whether nothing comes for a while. Only for tests with paused time.
+    pub async fn is_silent(&mut self) -> bool {
+        tokio::time::timeout(Duration::from_secs(2), self.next()).await.is_err()
+    }
+
+    pub fn last_event_id(&self) -> String {
+        self.decoder.last_event_id().unwrap().to_owned()
+    }
+}
+
+/// What a message is about, in short.
+pub fn gist(message: &Value) -> String {
+    match (&message["params"]["data"], &message["result"]["content"][0]["text"], &message["method"]) {
+        (Value::String(data), ..) => data.clone(),
+        (_, Value::String(text), _) => text.clone(),
+        (.., Value::String(method)) => method.clone(),
+        _ => message.to_string(),
+    }
+}
+
+pub fn gists(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(gist).collect()
+}

@@ -1,0 +1,1 @@
+//! Examples. Each is a program of its own: `cargo run -p toolwire-examples --example NAME`.
