@@ -58,9 +58,8 @@ pub(crate) fn as_input_schema(schema: Value) -> Result<JsonObject, String> {
 pub(crate) fn says_more_than_the_type(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
-            let integer = object.get("format").is_some_and(is_rust_format);
             object.iter().any(|(keyword, value)| match keyword.as_str() {
-                "minimum" | "maximum" => !integer,
+                "minimum" | "maximum" => !is_natural_bound(object.get("format"), value),
                 "exclusiveMinimum"
                 | "exclusiveMaximum"
                 | "multipleOf"
@@ -94,6 +93,23 @@ pub(crate) fn says_more_than_the_type(schema: &Value) -> bool {
     }
 }
 
+/// Whether a bound is just the end of a Rust integer's range.
+fn is_natural_bound(format: Option<&Value>, bound: &Value) -> bool {
+    let ends: [i128; 2] = match format.and_then(Value::as_str) {
+        Some("int8") => [i8::MIN.into(), i8::MAX.into()],
+        Some("int16") => [i16::MIN.into(), i16::MAX.into()],
+        Some("int32") => [i32::MIN.into(), i32::MAX.into()],
+        Some("int64" | "int") => [i64::MIN.into(), i64::MAX.into()],
+        Some("uint8") => [0, u8::MAX.into()],
+        Some("uint16") => [0, u16::MAX.into()],
+        Some("uint32") => [0, u32::MAX.into()],
+        Some("uint64" | "uint") => [0, u64::MAX.into()],
+        _ => return false,
+    };
+    let bound = bound.as_i64().map(i128::from).or_else(|| bound.as_u64().map(i128::from));
+    bound.is_some_and(|bound| ends.contains(&bound))
+}
+
 fn is_rust_format(format: &Value) -> bool {
     format.as_str().is_some_and(|format| {
         format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double")
@@ -122,5 +138,61 @@ fn drop_rust_formats(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+
+    use super::*;
+
+    #[test]
+    fn only_what_decoding_does_not_check_is_checked_first() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Plain {
+            a: u8,
+            b: Option<i64>,
+            c: Vec<String>,
+            d: f64,
+            e: u64,
+            f: i32,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Ranged {
+            #[schemars(range(min = 1, max = 100))]
+            a: u8,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Long {
+            #[schemars(length(min = 1))]
+            a: String,
+        }
+        assert!(!of_input::<Plain>().1);
+        assert!(of_input::<Ranged>().1);
+        assert!(of_input::<Long>().1);
+    }
+
+    #[test]
+    fn schemas_are_portable() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Inner {
+            size: u32,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Outer {
+            inner: Inner,
+        }
+        let schema = of_input::<Outer>().0;
+        let text = schema.to_string();
+        for unwanted in ["$ref", "$schema", "uint32", "Outer"] {
+            assert!(!text.contains(unwanted), "{unwanted}: {text}");
+        }
+        assert_eq!(schema["properties"]["inner"]["properties"]["size"]["type"], "integer");
     }
 }

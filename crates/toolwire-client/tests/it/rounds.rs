@@ -166,11 +166,12 @@ async fn rounds_have_an_end() {
 #[tokio::test(start_paused = true)]
 async fn thinking_between_rounds_costs_no_time() {
     let builder = builder().on_elicit(async |_| {
-        tokio::time::sleep(Duration::from_secs(3000)).await;
+        tokio::time::sleep(Duration::from_secs(100)).await;
         ElicitReply::cancel()
     });
     let (client, mut script) = connect(builder, Version::LATEST).await;
-    let (outcome, ()) = tokio::join!(client.call("x", ()), async {
+    let ten = Duration::from_secs(10);
+    let (outcome, ()) = tokio::join!(client.call("x", ()).timeout(ten).total_timeout(ten), async {
         let request = script.expect("tools/call").await;
         ask(&mut script, &request, json!({"k": form(&json!({}))}), None).await;
         let request = script.expect("tools/call").await;

@@ -9,6 +9,12 @@ mod edge;
 mod fixture;
 mod hostile;
 mod http2;
+mod legacy_batch;
+mod legacy_kit;
+mod legacy_lifecycle;
+mod legacy_streams;
+#[cfg(feature = "sse2024")]
+mod legacy_sse2024;
 mod limits;
 mod listen;
 mod modern;

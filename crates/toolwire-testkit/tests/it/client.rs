@@ -245,6 +245,23 @@ async fn listens_to_changes_in_both_eras() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn hears_of_parts_of_what_it_listens_to() {
+    each(async |setup| {
+        let server =
+            Server::builder("parts", "1.0").resource(resource("r://a", || async { "" })).build().unwrap();
+        let client = setup.client(&server).await;
+        let mut changes = client.listen().resource("r://a").await.unwrap();
+        for part in ["r://a/b", "r://a#b"] {
+            server.notify().resource_updated("r://ab");
+            server.notify().resource_updated(part);
+            let change = tokio::time::timeout(Duration::from_secs(10), changes.next()).await;
+            assert_eq!(change.expect("nothing was heard"), Some(Change::Updated(part.to_owned())));
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn keeps_answers_as_long_as_the_server_allows() {
     Matrix::new()

@@ -111,6 +111,25 @@ async fn see_the_requests_they_are_around() {
 }
 
 #[tokio::test]
+async fn and_prefixes_belong_to_a_group() {
+    let group =
+        || Group::new().tool(tool("now", || async { "noon" })).prompt(prompt("ask", || async { "when?" }));
+    let server = Server::builder("groups", "1.0")
+        .merge(group().prefix("one_"))
+        .merge(group().prefix("two_"))
+        .build()
+        .unwrap();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        let reply = wire.request("tools/list", Value::Null).await;
+        assert_eq!(crate::names(&reply.result()["tools"], "name"), ["one_now", "two_now"]);
+        assert_eq!(text(wire.request("tools/call", json!({ "name": "two_now" })).await.result()), "noon");
+        wire.request("prompts/get", json!({ "name": "one_ask" })).await.result();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn may_refuse_with_their_own_error() {
     let coded = || RpcError::new(ErrorCode(4711), "not today").into();
     let server = Server::builder("layers", "1.0")

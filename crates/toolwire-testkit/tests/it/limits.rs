@@ -194,6 +194,66 @@ async fn a_batch_holds_only_so_many_messages() {
 }
 
 #[tokio::test]
+async fn a_batch_leaves_out_what_was_cancelled() {
+    batches()
+        .run(async |setup: Setup| {
+            let (server, ..) = server(Limits::default());
+            let mut wire = setup.wire(&server).await;
+            let batch = json!([call("a", "wait"), call("b", "quick")]);
+            wire.send_raw(batch.to_string()).await;
+            wire.cancel("a").await;
+            let answers = wire.next().await;
+            assert_eq!(answers.as_array().map(Vec::len), Some(1), "{answers}");
+            assert_eq!(answers[0]["id"], "b");
+            wire.send_raw(json!([call("c", "wait")]).to_string()).await;
+            wire.cancel("c").await;
+            wire.expect_silence().await;
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_batch_is_no_place_for_modern_requests() {
+    batches()
+        .run(async |setup: Setup| {
+            let (server, ..) = server(Limits::default());
+            let mut wire = setup.wire(&server).await;
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let listen = json!({
+                "jsonrpc": "2.0",
+                "id": "a",
+                "method": "subscriptions/listen",
+                "params": { "notifications": { "toolsListChanged": true }, "_meta": meta },
+            });
+            wire.send_raw(json!([listen, call("b", "quick")]).to_string()).await;
+            let answers = wire.next().await;
+            let answers = answers.as_array().unwrap_or_else(|| panic!("no batch: {answers}"));
+            let of = |id: &str| answers.iter().find(|answer| answer["id"] == id).unwrap();
+            assert_eq!(of("a")["error"]["code"], -32600, "{answers:?}");
+            assert!(of("b")["result"].is_object(), "{answers:?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_does_not_wait_for_a_handler_that_takes_too_long() {
+    batches()
+        .run(async |setup: Setup| {
+            let (server, ..) = server(Limits { handler_time: Duration::from_secs(3), ..Limits::default() });
+            let mut wire = setup.wire(&server).await;
+            wire.send_raw(json!([call("a", "wait"), call("b", "quick")]).to_string()).await;
+            let answers = wire.next().await;
+            let codes: Vec<_> =
+                answers.as_array().unwrap().iter().map(|a| a["error"]["code"].as_i64()).collect();
+            assert!(codes.contains(&Some(-32603)) && codes.contains(&None), "{answers}");
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn a_batch_runs_each_of_its_requests_once_however_busy_the_server_is() {
     batches()
         .run(async |setup: Setup| {

@@ -66,7 +66,9 @@ async fn of_large_messages_both_ways_does_not_deadlock() {
     const MANY: usize = 200;
     let server = server();
     let filler = "x".repeat(64 * 1024);
+    // One revision of each era: what differs between the others is not how messages move.
     Matrix::new()
+        .versions([Version::V2024_11_05, Version::LATEST])
         .run(async |setup: Setup| {
             let (mut source, mut sink) = setup.open(&server).split();
             shake_hands(setup.version, &mut source, &mut sink).await;

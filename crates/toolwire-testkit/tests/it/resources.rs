@@ -99,6 +99,30 @@ async fn of_a_template_have_typed_variables() {
 }
 
 #[tokio::test]
+async fn are_found_by_their_own_uri_before_the_best_template() {
+    let server = Server::builder("resources", "1.0")
+        .template(template("f:///{+path}", || async { "any" }))
+        .template(template("f:///docs/{name}", || async { "doc" }))
+        .template(template("f:///docs/{name}.md", || async { "markdown" }))
+        .resource(resource("f:///docs/a.md", || async { "itself" }))
+        .build()
+        .unwrap();
+    each(async |setup| {
+        let mut wire = setup.wire(&server).await;
+        for (uri, text) in [
+            ("f:///docs/a.md", "itself"),
+            ("f:///docs/b.md", "markdown"),
+            ("f:///docs/b", "doc"),
+            ("f:///docs/deep/b", "any"),
+        ] {
+            let reply = wire.request("resources/read", json!({ "uri": uri })).await;
+            assert_eq!(reply.result()["contents"][0]["text"], text, "{uri}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn that_do_not_exist_have_a_code_per_era() {
     each(async |setup| {
         let mut wire = setup.wire(&server()).await;

@@ -1,0 +1,32 @@
+//! The server that the suite calls: the fixtures its scenarios ask for, by the names they ask for.
+
+mod asking;
+mod content;
+mod elicitation;
+mod events;
+mod input_required;
+mod prompts;
+mod resources;
+mod schemas;
+
+use toolwire::{BuildError, Server};
+
+/// Makes the server, the same for every revision and every transport.
+///
+/// # Errors
+/// When a fixture is not one that a server can have.
+pub fn server() -> Result<Server, BuildError> {
+    let server = Server::builder("toolwire-conformance-server", env!("CARGO_PKG_VERSION"))
+        .title("Toolwire conformance server")
+        .description("Has everything that the conformance suite asks a server for.")
+        // The first tool of the list is called without arguments and without capabilities, so this comes first.
+        .merge(content::routes())
+        .merge(events::routes())
+        .merge(schemas::routes())
+        .merge(asking::routes())
+        .merge(elicitation::routes())
+        .merge(input_required::routes())
+        .merge(resources::routes())
+        .merge(prompts::routes());
+    crate::skills::server::serve(server, crate::skills::server::sample()).build()
+}
