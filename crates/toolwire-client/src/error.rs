@@ -79,6 +79,12 @@ impl Error {
         self
     }
 
+    /// Adds what a person can do about it.
+    pub(crate) fn with_hint(mut self, hint: &str) -> Self {
+        self.inner.message = format!("{}; {hint}", self.inner.message).into();
+        self
+    }
+
     pub(crate) fn from_rpc(method: &MethodName, error: RpcError) -> Self {
         let mut this =
             Self::new(ErrorKind::Rpc, Delivery::Rejected, format!("the server refused {method}: {error}"));

@@ -76,7 +76,7 @@ fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, Rp
     let request = PageRequest {
         version: cx.0.version,
         cursor: cx.0.peek.cursor.as_deref(),
-        items: server.limits().page_items,
+        items: server.limits().page_items.max(1),
         codec: server.codec(),
         cache: server.list_cache(),
     };

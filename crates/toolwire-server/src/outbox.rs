@@ -145,6 +145,22 @@ impl Outbox {
         }
     }
 
+    /// Sends the answer and, right behind it, one more message that belongs to it.
+    pub(crate) fn finish_with(&self, answer: Bytes, last: Option<Bytes>) -> Result<(), Closed> {
+        match (self.close(), last) {
+            (State::Open { lane, .. }, Some(last)) => lane.finish_with(answer, last),
+            (State::Open { lane, .. }, None) => lane.finish(answer),
+            (State::Unopened { shared: Some(queue), .. }, last) => {
+                let lane = queue.lane();
+                last.map_or_else(
+                    || lane.finish(answer.clone()),
+                    |last| lane.finish_with(answer.clone(), last),
+                )
+            }
+            (State::Unopened { .. } | State::Closed, _) => Ok(()),
+        }
+    }
+
     /// Ends the request without an answer, as cancellation does.
     pub(crate) fn abandon(&self) {
         self.close();

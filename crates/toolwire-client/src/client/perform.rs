@@ -99,8 +99,7 @@ impl Client {
         let method = MethodName::from(method);
         let wire = self.wire();
         let id = wire.next_id();
-        let meta = RequestMeta { log_level: self.settings().log_level, ..RequestMeta::default() };
-        let message = self.envelope().write(&id, &method, params, &meta);
+        let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
         Ok(InFlight::new(Arc::clone(&wire.link), Outgoing { id, method, message }, true))

@@ -61,7 +61,7 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
                 return Err(error);
             }
             Err(Trouble::Restart(next, error)) => {
-                connector = again.filter(|_| first).ok_or(error)?;
+                connector = again.filter(|_| first).ok_or_else(|| error.with_hint(START_AGAIN))?;
                 opening = Some(next);
             }
             Err(Trouble::Elsewhere(next, error)) => {
@@ -71,6 +71,10 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
         }
     }
 }
+
+/// What to do about a server that does not survive the first message.
+const START_AGAIN: &str = "if it is an old server that cannot bear to be asked for its version, pin the legacy era \
+                           or connect with a closure that starts it again";
 
 /// Tells a legacy server once what a modern one is told with each request.
 async fn ask_for_logs(client: &Client) {

@@ -227,8 +227,7 @@ impl Core {
                 }
             }
             FaultKind::WrongParamsType => {
-                // Without a connection nobody waits for the answer.
-                let _ = self.queue.post(write_error(Some(id), &fault.rpc_error()));
+                post_answer(&self.queue, write_error(Some(id), &fault.rpc_error()));
             }
             _ => {}
         }
@@ -244,10 +243,7 @@ impl Core {
             Message::Notification(notification) => inbox.notification(&notification),
             Message::Request(request) => {
                 let queue = self.queue.clone();
-                inbox.request(request, move |answer| {
-                    // Without a connection nobody waits for the answer.
-                    let _ = queue.post(answer);
-                });
+                inbox.request(request, move |answer| post_answer(&queue, answer));
             }
         }
     }
@@ -346,6 +342,19 @@ async fn read_loop<S: Source>(
     };
     core.end(&why, &LinkErrorKind::Closed, &inbox);
 }
+
+/// Queues an answer, unless the server asks and asks and never reads.
+fn post_answer(queue: &FairQueue, answer: Bytes) {
+    if queue.queued_bytes() >= MAX_ANSWER_BYTES {
+        return tracing::warn!("an answer was dropped because the server does not read");
+    }
+    // Without a connection nobody waits for the answer.
+    let _ = queue.post(answer);
+}
+
+/// How many bytes may be queued before answers to the server are dropped. Calls of our own stop at half of it, so
+/// they are never the reason.
+const MAX_ANSWER_BYTES: usize = 2 * QUEUE_BYTES;
 
 fn not_sent(text: &'static str) -> LinkError {
     LinkError::new(LinkErrorKind::Closed, Delivery::NotSent, text)

@@ -141,6 +141,24 @@ async fn batches_exist_in_one_version() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_and_never_reads_is_not_answered_for_ever() {
+    let (_client, mut script) = legacy().await;
+    let method = "x".repeat(64 * 1024);
+    let asked = 400;
+    for id in 0..asked {
+        script.send(json!({"jsonrpc": "2.0", "id": id, "method": method})).await;
+    }
+    script.send(json!({"jsonrpc": "2.0", "method": "notifications/end"})).await;
+    let mut answered = 0;
+    while let Some(answer) = script.receive_now().await {
+        assert_eq!(answer["error"]["code"], -32601);
+        answered += 1;
+    }
+    // Sixteen megabytes are 256 of them, and some are in the pipe.
+    assert!((256..asked).contains(&answered), "{answered}");
+}
+
+#[tokio::test]
 async fn deep_nesting_is_no_danger() {
     let (client, mut script) = modern().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

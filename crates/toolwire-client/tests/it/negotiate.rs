@@ -266,6 +266,7 @@ async fn a_server_that_cannot_be_started_again_is_an_error() {
     });
     let error = client.unwrap_err();
     assert!(error.is_closed(), "{error}");
+    assert!(error.to_string().contains("pin the legacy era"), "{error}");
 
     let (command, mut scripts) = Command::scripts(2);
     let (client, ()) = tokio::join!(builder().connect(command), async {

@@ -51,13 +51,19 @@ impl Script {
         assert_eq!(self.receive().await, None);
     }
 
-    /// Checks that nothing is waiting to be read.
-    pub(crate) async fn expect_silence(&mut self) {
+    /// The next message, if the client sends one without further ado. It must still be there.
+    pub(crate) async fn receive_now(&mut self) -> Option<Value> {
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
-        if let Ok(message) = timeout(Duration::ZERO, self.source.receive()).await {
-            panic!("unexpected: {message:?}");
+        let bytes = timeout(Duration::ZERO, self.source.receive()).await.ok()?;
+        Some(serde_json::from_slice(&bytes.unwrap().expect("the client is still there")).expect("JSON"))
+    }
+
+    /// Checks that the client is there and says nothing.
+    pub(crate) async fn expect_silence(&mut self) {
+        if let Some(message) = self.receive_now().await {
+            panic!("unexpected: {message}");
         }
     }
 

@@ -1,11 +1,11 @@
 //! Describing an HTTP endpoint.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, sync::Arc};
 
 use toolwire_server::Server;
 
 use super::{
-    HttpService,
+    EventLog, HttpService,
     config::{Cors, HttpConfig, HttpLimits, Legacy},
     edge::Gate,
 };
@@ -16,11 +16,12 @@ use super::{
 pub struct HttpBuilder {
     server: Server,
     config: HttpConfig,
+    event_log: Option<Arc<dyn EventLog>>,
 }
 
 impl HttpBuilder {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, config: HttpConfig::default() }
+        Self { server, config: HttpConfig::default(), event_log: None }
     }
 
     /// How clients of older protocol revisions are served. Default: with sessions.
@@ -77,6 +78,21 @@ impl HttpBuilder {
         self
     }
 
+    /// Where the events of legacy streams are kept for clients that resume them. Default: in memory.
+    pub fn event_log(mut self, log: impl EventLog) -> Self {
+        self.event_log = Some(Arc::new(log));
+        self
+    }
+
+    /// Serves clients that know nothing newer than 2024-11-05 as well, by HTTP+SSE: they open a stream at the
+    /// path `stream`, usually `/sse`, and post to the path `messages`, which they are told as it stands here.
+    #[cfg(feature = "sse2024")]
+    pub fn sse2024(mut self, stream: impl Into<String>, messages: impl Into<String>) -> Self {
+        self.config.sse2024 =
+            Some(super::legacy::Sse2024Paths { stream: stream.into(), messages: messages.into() });
+        self
+    }
+
     /// The limits.
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.config.limits = limits;
@@ -93,7 +109,7 @@ impl HttpBuilder {
         }
         let gate = Gate::new(&self.config)
             .map_err(|entry| HttpConfigError(format!("{entry:?} is not a host, an origin or a URL")))?;
-        Ok(HttpService::assemble(self.server, self.config, gate))
+        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log))
     }
 }
 

@@ -46,6 +46,9 @@ pub(crate) struct HttpConfig {
     pub(crate) any_origin: bool,
     /// What browsers are told about pages of other origins.
     pub(crate) cors: Cors,
+    /// Where clients of 2024-11-05 are served, if they are.
+    #[cfg(feature = "sse2024")]
+    pub(crate) sse2024: Option<super::legacy::Sse2024Paths>,
     /// The limits.
     pub(crate) limits: HttpLimits,
 }

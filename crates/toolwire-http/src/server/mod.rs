@@ -17,6 +17,8 @@ mod read;
 mod response;
 mod serve;
 mod service;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use body::Body;
 pub use builder::{HttpBuilder, HttpConfigError};
@@ -27,3 +29,5 @@ pub use legacy::{
 pub use principal::Principal;
 pub use serve::{Serve, serve_http};
 pub use service::HttpService;
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};

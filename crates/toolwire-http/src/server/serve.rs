@@ -90,6 +90,12 @@ impl Serve {
         self
     }
 
+    #[cfg(feature = "tls")]
+    pub(crate) fn with_acceptor(mut self, acceptor: tokio_rustls::TlsAcceptor) -> Self {
+        self.tls = Some(acceptor);
+        self
+    }
+
     async fn run(self) -> io::Result<()> {
         let server = self.service.shared().server.clone();
         let limits = &self.service.shared().config.limits;

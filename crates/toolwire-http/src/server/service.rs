@@ -23,7 +23,7 @@ use toolwire_protocol::{
 use toolwire_server::{Extensions, Server};
 
 use super::{
-    Body, HttpBuilder, Principal,
+    Body, EventLog, HttpBuilder, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
     edge::{self, Gate},
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<HttpConfig>,
     pub(crate) gate: Gate,
     pub(crate) legacy: LegacyEndpoint,
+    #[cfg(feature = "sse2024")]
+    pub(crate) sse2024: super::legacy::Sse2024,
     /// Room for requests that are served at the same time.
     pub(crate) requests: Arc<Semaphore>,
     /// Room for listen streams.
@@ -71,7 +73,7 @@ impl HttpService {
         let config = HttpConfig::default();
         // Without entries there is none that cannot be read.
         let gate = Gate::new(&config).unwrap_or_default();
-        Self::assemble(server, config, gate)
+        Self::assemble(server, config, gate, None)
     }
 
     /// Starts to describe an endpoint.
@@ -79,11 +81,18 @@ impl HttpService {
         HttpBuilder::new(server)
     }
 
-    pub(crate) fn assemble(server: Server, config: HttpConfig, gate: Gate) -> Self {
+    pub(crate) fn assemble(
+        server: Server,
+        config: HttpConfig,
+        gate: Gate,
+        event_log: Option<Arc<dyn EventLog>>,
+    ) -> Self {
         let room = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         let config = Arc::new(config);
         Self(Arc::new(Shared {
-            legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config)),
+            legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config), event_log),
+            #[cfg(feature = "sse2024")]
+            sse2024: super::legacy::Sse2024::new(server.clone(), config.limits.clone()),
             gate,
             requests: room(config.limits.requests_in_flight),
             listeners: room(config.limits.listen_streams),
@@ -148,11 +157,17 @@ impl Shared {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
-            return response::empty(StatusCode::NOT_FOUND);
-        }
         if self.config.cors == Cors::AllowedOrigins && cors::is_preflight(&parts.method, &parts.headers) {
             return cors::preflight(&parts.headers);
+        }
+        #[cfg(feature = "sse2024")]
+        if let Some(paths) = &self.config.sse2024
+            && paths.has(parts.uri.path())
+        {
+            return self.sse2024.handle(paths, &self.config.limits, parts, body).await;
+        }
+        if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
+            return response::empty(StatusCode::NOT_FOUND);
         }
         let principal = parts.extensions.get::<Principal>().map(Principal::shared);
         match parts.method {

@@ -9,13 +9,13 @@ use tokio::{
     time::timeout,
 };
 
-pub const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     method: String,
     path: String,
     headers: Vec<(String, String)>,
@@ -23,20 +23,20 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(method: &str) -> Self {
+    pub(crate) fn new(method: &str) -> Self {
         Self { method: method.into(), path: "/mcp".into(), headers: Vec::new(), body: Vec::new() }
             .header("Host", "localhost")
     }
 
     /// A POST with the media types that every client sends.
-    pub fn post(body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn post(body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("POST") }
             .header("Content-Type", "application/json")
             .header("Accept", "application/json, text/event-stream")
     }
 
     /// A modern request with all its headers.
-    pub fn modern(method: &str, params: Value) -> Self {
+    pub(crate) fn modern(method: &str, params: Value) -> Self {
         let name = params.get("name").or_else(|| params.get("uri")).cloned();
         let post = Self::post(enveloped(method, params).to_string())
             .header("MCP-Protocol-Version", MODERN)
@@ -48,42 +48,42 @@ impl Request {
     }
 
     /// A modern call of a tool.
-    pub fn call(tool: &str, arguments: Value) -> Self {
+    pub(crate) fn call(tool: &str, arguments: Value) -> Self {
         Self::modern("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    pub fn path(mut self, path: &str) -> Self {
+    pub(crate) fn path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
     }
 
     /// Sets a header, in the place of one with the same name.
-    pub fn header(self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(self, name: &str, value: &str) -> Self {
         let mut request = self.without(name);
         request.headers.push((name.into(), value.into()));
         request
     }
 
-    pub fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self
     }
 
     /// Adds a header, whatever there is already.
-    pub fn also(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn also(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Changes `params._meta`.
-    pub fn meta(mut self, key: &str, value: Value) -> Self {
+    pub(crate) fn meta(mut self, key: &str, value: Value) -> Self {
         let mut message: Value = serde_json::from_slice(&self.body).unwrap();
         message["params"]["_meta"][key] = value;
         self.body = message.to_string().into();
         self
     }
 
-    pub fn id(mut self, id: Value) -> Self {
+    pub(crate) fn id(mut self, id: Value) -> Self {
         let mut message: Value = serde_json::from_slice(&self.body).unwrap();
         message["id"] = id;
         self.body = message.to_string().into();
@@ -106,7 +106,7 @@ impl Request {
 }
 
 /// The JSON-RPC message of a modern request with the id 1.
-pub fn enveloped(method: &str, mut params: Value) -> Value {
+pub(crate) fn enveloped(method: &str, mut params: Value) -> Value {
     params["_meta"][VERSION] = MODERN.into();
     params["_meta"][CAPABILITIES] = json!({});
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
@@ -114,29 +114,29 @@ pub fn enveloped(method: &str, mut params: Value) -> Value {
 
 /// A whole response.
 #[derive(Clone, Debug)]
-pub struct Response {
-    pub head: Head,
-    pub body: Vec<u8>,
+pub(crate) struct Response {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Response {
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.head.status
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.head.get("content-type"), Some("application/json"), "{self:?}");
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
     }
 
     /// The code of the JSON-RPC error.
-    pub fn code(&self) -> i64 {
+    pub(crate) fn code(&self) -> i64 {
         let message = self.json();
         message["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {message}"))
     }
 
     /// The messages of a stream of events, which must be all there is in it.
-    pub fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         assert_eq!(self.head.get("content-type"), Some("text/event-stream"), "{self:?}");
         let text = std::str::from_utf8(&self.body).unwrap();
         let events = text.split_terminator("\n\n").filter(|event| !event.starts_with(':'));
@@ -146,13 +146,13 @@ impl Response {
 
 /// Status and headers of a response.
 #[derive(Clone, Debug)]
-pub struct Head {
-    pub status: u16,
+pub(crate) struct Head {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
 
 impl Head {
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.as_str())
     }
@@ -169,32 +169,32 @@ impl Head {
 }
 
 /// One connection.
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
     events: String,
 }
 
 impl Connection {
-    pub async fn open(address: SocketAddr) -> Self {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
         Self { stream: TcpStream::connect(address).await.unwrap(), read: Vec::new(), events: String::new() }
     }
 
-    pub async fn write(&mut self, bytes: &[u8]) {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    pub async fn send(&mut self, request: &Request) {
+    pub(crate) async fn send(&mut self, request: &Request) {
         self.write(&request.bytes()).await;
     }
 
     /// Sends a request and reads its whole response.
-    pub async fn ask(&mut self, request: &Request) -> Response {
+    pub(crate) async fn ask(&mut self, request: &Request) -> Response {
         self.send(request).await;
         self.response().await
     }
 
-    pub async fn response(&mut self) -> Response {
+    pub(crate) async fn response(&mut self) -> Response {
         let head = self.head().await;
         let mut body = Vec::new();
         if let Some(length) = head.get("content-length") {
@@ -207,7 +207,7 @@ impl Connection {
         Response { head, body }
     }
 
-    pub async fn head(&mut self) -> Head {
+    pub(crate) async fn head(&mut self) -> Head {
         let end = loop {
             if let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end;
@@ -219,7 +219,7 @@ impl Connection {
     }
 
     /// The next event of a stream, as it stands; `None` at its end.
-    pub async fn event(&mut self) -> Option<String> {
+    pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.events.find("\n\n") {
                 let event: String = self.events.drain(..end + 2).collect();
@@ -236,7 +236,7 @@ impl Connection {
     }
 
     /// The next message of a stream, comments left out.
-    pub async fn message(&mut self) -> Option<Value> {
+    pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {
             let event = self.event().await?;
             if let Some(data) = event.strip_prefix("data: ") {
@@ -268,7 +268,7 @@ impl Connection {
     }
 
     /// Whether the other side closes the connection without another byte.
-    pub async fn is_closed(&mut self) -> bool {
+    pub(crate) async fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.more().await
     }
 
@@ -279,6 +279,6 @@ impl Connection {
 }
 
 /// Sends one request on a connection of its own.
-pub async fn ask(address: SocketAddr, request: &Request) -> Response {
+pub(crate) async fn ask(address: SocketAddr, request: &Request) -> Response {
     Connection::open(address).await.ask(request).await
 }

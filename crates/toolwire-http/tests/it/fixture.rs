@@ -16,18 +16,18 @@ use toolwire_server::{Args, Context, Extension, Log, Progress, Server, State, To
 
 /// What handlers report, and what they wait for.
 #[derive(Clone)]
-pub struct Stage {
-    pub said: mpsc::UnboundedSender<&'static str>,
-    pub go: Arc<Notify>,
+pub(crate) struct Stage {
+    pub(crate) said: mpsc::UnboundedSender<&'static str>,
+    pub(crate) go: Arc<Notify>,
 }
 
 /// A server that is served, and the strings to pull.
-pub struct Fixture {
-    pub address: SocketAddr,
-    pub server: Server,
-    pub heard: mpsc::UnboundedReceiver<&'static str>,
-    pub go: Arc<Notify>,
-    pub serving: JoinHandle<std::io::Result<()>>,
+pub(crate) struct Fixture {
+    pub(crate) address: SocketAddr,
+    pub(crate) server: Server,
+    pub(crate) heard: mpsc::UnboundedReceiver<&'static str>,
+    pub(crate) go: Arc<Notify>,
+    pub(crate) serving: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -142,15 +142,15 @@ fn server(stage: Stage, limits: toolwire_server::Limits) -> Server {
 }
 
 impl Fixture {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(|builder| builder).await
     }
 
-    pub async fn with(change: impl FnOnce(HttpBuilder) -> HttpBuilder) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(HttpBuilder) -> HttpBuilder) -> Self {
         Self::with_limits(toolwire_server::Limits::default(), change).await
     }
 
-    pub async fn with_limits(
+    pub(crate) async fn with_limits(
         limits: toolwire_server::Limits,
         change: impl FnOnce(HttpBuilder) -> HttpBuilder,
     ) -> Self {
@@ -165,7 +165,7 @@ impl Fixture {
     }
 
     /// Waits until a handler says this.
-    pub async fn hears(&mut self, word: &str) {
+    pub(crate) async fn hears(&mut self, word: &str) {
         let heard = tokio::time::timeout(Duration::from_secs(10), self.heard.recv()).await;
         assert_eq!(heard.expect("nothing heard for ten seconds"), Some(word));
     }

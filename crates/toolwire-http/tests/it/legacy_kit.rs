@@ -12,14 +12,14 @@ use toolwire_protocol::framing::sse::{SseDecoder, SseEvent};
 use toolwire_server::{Extension, Log, Server, State, tool};
 use tower_service::Service as _;
 
-pub const NEWEST: &str = "2025-11-25";
+pub(crate) const NEWEST: &str = "2025-11-25";
 
 /// Opened by tests to let waiting handlers go on.
 #[derive(Clone)]
-pub struct Gate(pub Arc<Semaphore>);
+pub(crate) struct Gate(pub(crate) Arc<Semaphore>);
 
 impl Gate {
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.0.add_permits(1);
     }
 
@@ -39,7 +39,7 @@ impl Drop for Dropped {
 
 /// A counter of handlers that ended early.
 #[derive(Clone)]
-pub struct Ends(pub Arc<Semaphore>);
+pub(crate) struct Ends(pub(crate) Arc<Semaphore>);
 
 async fn talk(log: Log) -> &'static str {
     for number in 1..=3 {
@@ -71,7 +71,7 @@ async fn poll(stream: Option<Extension<LegacyStream>>, State(gate): State<Gate>)
 }
 
 /// The server of most tests.
-pub fn server() -> (Server, Gate, Ends) {
+pub(crate) fn server() -> (Server, Gate, Ends) {
     let (gate, ends) = (Gate(Arc::new(Semaphore::new(0))), Ends(Arc::new(Semaphore::new(0))));
     let server = Server::builder("test", "1.0")
         .state(gate.clone())
@@ -86,40 +86,40 @@ pub fn server() -> (Server, Gate, Ends) {
     (server, gate, ends)
 }
 
-pub fn service() -> (HttpService, Gate) {
+pub(crate) fn service() -> (HttpService, Gate) {
     let (server, gate, _) = server();
     (HttpService::new(server), gate)
 }
 
-pub fn service_with(configure: impl FnOnce(HttpBuilder) -> HttpBuilder) -> (HttpService, Gate) {
+pub(crate) fn service_with(configure: impl FnOnce(HttpBuilder) -> HttpBuilder) -> (HttpService, Gate) {
     let (server, gate, _) = server();
     (configure(HttpService::builder(server)).build().unwrap(), gate)
 }
 
 /// One client.
 #[derive(Clone)]
-pub struct Peer {
-    pub service: HttpService,
-    pub session: Option<String>,
-    pub version: Option<&'static str>,
-    pub principal: Option<Principal>,
+pub(crate) struct Peer {
+    pub(crate) service: HttpService,
+    pub(crate) session: Option<String>,
+    pub(crate) version: Option<&'static str>,
+    pub(crate) principal: Option<Principal>,
 }
 
 impl Peer {
     /// A client without a session.
-    pub fn stranger(service: &HttpService) -> Self {
+    pub(crate) fn stranger(service: &HttpService) -> Self {
         Self { service: service.clone(), session: None, version: None, principal: None }
     }
 
     /// A client that has shaken hands.
-    pub async fn connect(service: &HttpService, version: &'static str) -> Self {
+    pub(crate) async fn connect(service: &HttpService, version: &'static str) -> Self {
         let mut peer = Self::stranger(service);
         peer.initialize(version).await;
         peer.initialized().await;
         peer
     }
 
-    pub async fn initialize(&mut self, version: &'static str) {
+    pub(crate) async fn initialize(&mut self, version: &'static str) {
         let response = self.post(&initialize(version)).await;
         assert_eq!(response.status(), StatusCode::OK);
         self.session = response.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
@@ -128,35 +128,35 @@ impl Peer {
         assert_eq!(answer["result"]["protocolVersion"], version);
     }
 
-    pub async fn initialized(&self) {
+    pub(crate) async fn initialized(&self) {
         let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(self.post(&note).await.status(), StatusCode::ACCEPTED);
     }
 
-    pub async fn post(&self, message: &Value) -> Response<Body> {
+    pub(crate) async fn post(&self, message: &Value) -> Response<Body> {
         self.send("POST", &[], message.to_string()).await
     }
 
-    pub async fn call(&self, id: u64, tool: &str) -> Response<Body> {
+    pub(crate) async fn call(&self, id: u64, tool: &str) -> Response<Body> {
         self.post(&call(id, tool)).await
     }
 
     /// Starts a call without waiting for its response.
-    pub fn start(&self, id: u64, tool: &'static str) -> tokio::task::JoinHandle<Response<Body>> {
+    pub(crate) fn start(&self, id: u64, tool: &'static str) -> tokio::task::JoinHandle<Response<Body>> {
         let peer = self.clone();
         tokio::spawn(async move { peer.call(id, tool).await })
     }
 
-    pub async fn get(&self, last_event_id: Option<&str>) -> Response<Body> {
+    pub(crate) async fn get(&self, last_event_id: Option<&str>) -> Response<Body> {
         let last: Vec<_> = last_event_id.into_iter().map(|id| ("last-event-id", id)).collect();
         self.send("GET", &last, String::new()).await
     }
 
-    pub async fn delete(&self) -> Response<Body> {
+    pub(crate) async fn delete(&self) -> Response<Body> {
         self.send("DELETE", &[], String::new()).await
     }
 
-    pub async fn send(&self, method: &str, headers: &[(&str, &str)], body: String) -> Response<Body> {
+    pub(crate) async fn send(&self, method: &str, headers: &[(&str, &str)], body: String) -> Response<Body> {
         let mut request = Request::builder()
             .method(method)
             .uri("/mcp")
@@ -180,49 +180,49 @@ impl Peer {
     }
 }
 
-pub fn initialize(version: &str) -> Value {
+pub(crate) fn initialize(version: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }})
 }
 
-pub fn call(id: u64, tool: &str) -> Value {
+pub(crate) fn call(id: u64, tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
 }
 
-pub fn cancelled(id: u64) -> Value {
+pub(crate) fn cancelled(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
 }
 
-pub fn content_type(response: &Response<Body>) -> &str {
+pub(crate) fn content_type(response: &Response<Body>) -> &str {
     response.headers().get("content-type").map_or("", |value| value.to_str().unwrap())
 }
 
-pub async fn json_body(response: Response<Body>) -> Value {
+pub(crate) async fn json_body(response: Response<Body>) -> Value {
     assert_eq!(content_type(&response), "application/json");
     serde_json::from_slice(&bytes(response).await).unwrap()
 }
 
-pub async fn bytes(response: Response<Body>) -> Bytes {
+pub(crate) async fn bytes(response: Response<Body>) -> Bytes {
     response.into_body().collect().await.unwrap().to_bytes()
 }
 
 /// The events of a response, as they come.
-pub struct Events {
+pub(crate) struct Events {
     body: Body,
     decoder: SseDecoder,
     chunk: Bytes,
 }
 
 impl Events {
-    pub fn of(response: Response<Body>) -> Self {
+    pub(crate) fn of(response: Response<Body>) -> Self {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(content_type(&response), "text/event-stream");
         Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), chunk: Bytes::new() }
     }
 
     /// The next event; `None` at the end of the stream.
-    pub async fn next(&mut self) -> Option<SseEvent> {
+    pub(crate) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(event) = self.decoder.decode(&mut self.chunk).unwrap() {
                 return Some(event);
@@ -232,7 +232,7 @@ impl Events {
     }
 
     /// The next message, past events without one.
-    pub async fn message(&mut self) -> Option<Value> {
+    pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {
             let event = self.next().await?;
             if !event.data.is_empty() {
@@ -242,7 +242,7 @@ impl Events {
     }
 
     /// All messages up to the end of the stream.
-    pub async fn rest(&mut self) -> Vec<Value> {
+    pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         while let Some(message) = self.message().await {
             messages.push(message);
@@ -251,17 +251,17 @@ impl Events {
     }
 
     /// Whether nothing comes for a while. Only for tests with paused time.
-    pub async fn is_silent(&mut self) -> bool {
+    pub(crate) async fn is_silent(&mut self) -> bool {
         tokio::time::timeout(Duration::from_secs(2), self.next()).await.is_err()
     }
 
-    pub fn last_event_id(&self) -> String {
+    pub(crate) fn last_event_id(&self) -> String {
         self.decoder.last_event_id().unwrap().to_owned()
     }
 }
 
 /// What a message is about, in short.
-pub fn gist(message: &Value) -> String {
+pub(crate) fn gist(message: &Value) -> String {
     match (&message["params"]["data"], &message["result"]["content"][0]["text"], &message["method"]) {
         (Value::String(data), ..) => data.clone(),
         (_, Value::String(text), _) => text.clone(),
@@ -270,6 +270,6 @@ pub fn gist(message: &Value) -> String {
     }
 }
 
-pub fn gists(messages: &[Value]) -> Vec<String> {
+pub(crate) fn gists(messages: &[Value]) -> Vec<String> {
     messages.iter().map(gist).collect()
 }

@@ -272,7 +272,7 @@ async fn a_finished_stream_cut_at_any_byte_loses_and_repeats_nothing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_running_stream_cut_twice_at_any_byte_loses_and_repeats_nothing() {
     let (service, gate) = service();
     let peer = Peer::connect(&service, NEWEST).await;

@@ -19,3 +19,5 @@ mod limits;
 mod listen;
 mod modern;
 mod serving;
+#[cfg(feature = "tls")]
+mod tls;

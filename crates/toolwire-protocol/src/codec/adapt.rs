@@ -47,18 +47,41 @@ pub fn wrap_output_schema(schema: JsonObject) -> JsonObject {
     if is_object_root(&schema) {
         return schema;
     }
-    let mut schema = schema;
+    let mut schema = Value::Object(schema);
+    move_references(&mut schema);
     let mut wrapped = Map::new();
-    // References inside are relative to the root, so the definitions have to stay there.
-    if let Some(definitions) = schema.remove("$defs") {
+    // References to definitions are relative to the root, so the definitions have to stay there.
+    if let Some(definitions) = schema.as_object_mut().and_then(|schema| schema.remove("$defs")) {
         wrapped.insert("$defs".into(), definitions);
     }
     let mut properties = Map::new();
-    properties.insert("result".into(), Value::Object(schema));
+    properties.insert("result".into(), schema);
     wrapped.insert("type".into(), "object".into());
     wrapped.insert("properties".into(), properties.into());
     wrapped.insert("required".into(), Value::Array(vec!["result".into()]));
     wrapped
+}
+
+/// What refers to the root, or to something below it that is not a definition, has to follow it.
+fn move_references(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (keyword, value) in members {
+                match value {
+                    Value::String(target) if keyword == "$ref" => {
+                        if target == "#" || (target.starts_with("#/") && !target.starts_with("#/$defs/")) {
+                            target.insert_str(1, "/properties/result");
+                        }
+                    }
+                    // What stands in these is data, not schema.
+                    _ if matches!(keyword.as_str(), "const" | "enum" | "default" | "examples") => {}
+                    value => move_references(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(move_references),
+        _ => {}
+    }
 }
 
 /// Puts structured content behind a member `result`, to match [`wrap_output_schema`].

@@ -68,6 +68,18 @@ fn a_scalar_output_schema_is_wrapped_for_legacy_only() {
 }
 
 #[test]
+fn references_follow_a_wrapped_schema() {
+    let list = json!({"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/x"}, {"const": {"$ref": "#"}}]},
+        "$defs": {"x": {"$ref": "#/items"}}});
+    let wrapped = Value::Object(wrap_output_schema(list.as_object().unwrap().clone()));
+    let inner = &wrapped["properties"]["result"]["items"]["anyOf"];
+    assert_eq!(inner[0]["$ref"], "#/properties/result");
+    assert_eq!(inner[1]["$ref"], "#/$defs/x");
+    assert_eq!(inner[2]["const"]["$ref"], "#");
+    assert_eq!(wrapped["$defs"]["x"]["$ref"], "#/properties/result/items");
+}
+
+#[test]
 fn structured_content_in_each_revision() {
     let result = |text: &str| CallToolResult::new(vec![]).structured_content(RawJson::parse(text).unwrap());
     for (version, scalar, object) in [

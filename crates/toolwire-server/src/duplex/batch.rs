@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use toolwire_protocol::envelope::{parse_batch, write_error};
+use toolwire_protocol::{
+    RpcError,
+    envelope::{parse_batch, write_error},
+};
 
 use super::{Admitted, Connection};
 use crate::{
@@ -22,6 +25,11 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
     let mut running = JoinSet::new();
     for message in messages {
         match message.map(|message| connection.admit(message)) {
+            // Batches and stateless requests belong to different eras, and a subscription would hold the rest up.
+            Ok(Admitted::Call(call)) if call.context().0.version.is_modern() => {
+                let error = RpcError::invalid_request("a stateless request cannot be part of a batch");
+                answers.push(Answered::of(call.context(), Err(error)).body);
+            }
             Ok(Admitted::Call(call)) => match connection.flights.admit_now(call.context()) {
                 Ok(()) => {
                     running.spawn(fly(Arc::clone(connection), call));

@@ -22,6 +22,7 @@ use toolwire_protocol::{
     Message, Method, Notification, Request, RpcError, Version,
     classify::Verdict,
     envelope::{EnvelopeFault, FaultKind, write_error, write_notification, write_response},
+    framing::ndjson::LineTooLong,
     peek::Peek,
     wire::{CancelledNotificationParams, EmptyResult},
 };
@@ -122,7 +123,10 @@ impl Connection {
         loop {
             if self.queue.queued_bytes() > 2 * self.server.limits().queued_bytes {
                 // The client reads nothing, and not even refusals fit any more.
-                self.queue.room().await;
+                tokio::select! {
+                    () = shutdown.cancelled() => return Ok(()),
+                    () = self.queue.room() => {}
+                }
             }
             let received = tokio::select! {
                 biased;
@@ -151,6 +155,11 @@ impl Connection {
     }
 
     async fn handle(self: &Arc<Self>, bytes: &Bytes) {
+        let limit = self.server.limits().message_bytes;
+        if bytes.len() > limit {
+            let error = RpcError::invalid_request(LineTooLong { limit }.to_string());
+            return self.post(write_error(None, &error));
+        }
         match Message::parse(bytes) {
             Ok(message) => self.message(message).await,
             Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => {
@@ -267,11 +276,11 @@ impl Connection {
     async fn fly(self: Arc<Self>, call: Call) {
         let cx = call.cx.clone();
         match self.outcome(call).await {
+            Some(answer) if is_listener(&cx) => {
+                let _ = cx.0.outbox.finish_with(answer, goodbye(&cx));
+            }
             Some(answer) => {
                 let _ = cx.0.outbox.finish(answer);
-                if is_listener(&cx) {
-                    self.announce_end(&cx);
-                }
             }
             None => cx.0.outbox.abandon(),
         }
@@ -291,15 +300,6 @@ impl Connection {
                 let error = RpcError::internal(format!("the handler took longer than {} s", limit.as_secs_f64()));
                 Some(Answered::of(&cx, Err(error)).body)
             }
-        }
-    }
-
-    /// On a pipe, the end of a subscription is said twice: by its result and by a notification, since the
-    /// specification asks for either in different places.
-    fn announce_end(&self, cx: &Context) {
-        let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
-        if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
-            self.post(message);
         }
     }
 
@@ -354,6 +354,13 @@ fn ended(written: io::Result<()>) -> Result<(), ServeError> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(ServeError),
     }
+}
+
+/// On a pipe, the end of a subscription is said twice: by its result and by a notification after it, since the
+/// specification asks for either in different places.
+fn goodbye(cx: &Context) -> Option<Bytes> {
+    let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
+    write_notification(&Method::Cancelled.into(), &params).ok()
 }
 
 fn is_listener(cx: &Context) -> bool {

@@ -106,8 +106,8 @@ async fn bytes_that_are_no_text_are_refused() {
         sink.flush().await.unwrap();
         let refusal: Value = serde_json::from_slice(&source.receive().await.unwrap().unwrap()).unwrap();
         assert!(refusal["error"]["code"].is_i64(), "{refusal}");
-        let pong: Value = serde_json::from_slice(&source.receive().await.unwrap().unwrap()).unwrap();
-        assert_eq!(pong["id"], 1);
+        let answer: Value = serde_json::from_slice(&source.receive().await.unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], 1);
     })
     .await;
 }

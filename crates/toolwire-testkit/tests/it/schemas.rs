@@ -12,14 +12,14 @@ use toolwire_testkit::each;
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct Tree {
     name: String,
-    children: Vec<Tree>,
+    children: Vec<Self>,
 }
 
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 enum Shape {
     Circle { radius: f64 },
-    Group { shapes: Vec<Shape>, by_name: BTreeMap<String, Point> },
+    Group { shapes: Vec<Self>, by_name: BTreeMap<String, Point> },
     Nothing,
 }
 

@@ -62,8 +62,17 @@ impl Lane {
 
     /// Queues the last message, whatever room there is, and refuses any further one.
     pub fn finish(&self, message: Bytes) -> Result<(), Closed> {
+        self.finish_all([message])
+    }
+
+    /// Queues the last two messages, whatever room there is, and refuses any further one.
+    pub fn finish_with(&self, message: Bytes, last: Bytes) -> Result<(), Closed> {
+        self.finish_all([message, last])
+    }
+
+    fn finish_all<const N: usize>(&self, messages: [Bytes; N]) -> Result<(), Closed> {
         let mut state = lock(&self.shared.state);
-        let wake = state.finish(self.slot, message)?;
+        let wake = state.finish(self.slot, messages)?;
         // Those who wait for room in this lane wait in vain.
         let wanted = state.room_was_wanted();
         drop(state);

@@ -96,12 +96,20 @@ impl State {
         Ok(false)
     }
 
-    pub(super) fn finish(&mut self, lane: usize, message: Bytes) -> Result<bool, Closed> {
+    pub(super) fn finish<const N: usize>(
+        &mut self,
+        lane: usize,
+        messages: [Bytes; N],
+    ) -> Result<bool, Closed> {
         if self.closed || self.lanes[lane].finished {
-            return Err(Closed(message));
+            return Err(Closed(messages.into_iter().next().unwrap_or_default()));
         }
         self.lanes[lane].finished = true;
-        Ok(self.append(lane, None, message))
+        let mut wake = false;
+        for message in messages {
+            wake |= self.append(lane, None, message);
+        }
+        Ok(wake)
     }
 
     pub(super) fn post(&mut self, message: Bytes) -> Result<bool, Closed> {

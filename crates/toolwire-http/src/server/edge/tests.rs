@@ -160,12 +160,6 @@ fn entries_that_make_no_sense_are_named() {
 }
 
 #[test]
-fn a_refusal_names_the_host_and_the_setting() {
-    let response = Stopped::Host("evil.example".into()).response();
-    assert_eq!(response.status(), StatusCode::FORBIDDEN);
-}
-
-#[test]
 fn a_header_that_stands_twice_equals_nothing() {
     let mut headers = HeaderMap::new();
     assert_eq!(text(&headers, "mcp-name"), None);

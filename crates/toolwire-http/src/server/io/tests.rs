@@ -30,7 +30,7 @@ async fn once_the_version_is_known_the_clock_stops() {
             peer.write_all(&[*byte]).await.unwrap();
             assert_eq!(ours.read_u8().await.unwrap(), *byte);
         }
-        tokio::time::sleep(2 * OPEN).await;
+        sleep(2 * OPEN).await;
         let read = tokio::time::timeout(2 * OPEN, ours.read_u8()).await;
         assert!(read.is_err(), "still waiting: {said:?}");
     }

@@ -39,9 +39,10 @@ impl Denial {
         )
     }
 
-    pub(super) fn post_only() -> Self {
-        let error = RpcError::invalid_request("there are no sessions here, so only POST is used");
-        let allow = (header::ALLOW, HeaderValue::from_static("POST"));
+    /// Only this HTTP method is used.
+    pub(super) fn only(method: &'static str) -> Self {
+        let error = RpcError::invalid_request(format!("only {method} is used here"));
+        let allow = (header::ALLOW, HeaderValue::from_static(method));
         Self { header: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
     }
 

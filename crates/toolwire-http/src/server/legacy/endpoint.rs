@@ -76,13 +76,9 @@ impl SessionLookup {
 }
 
 impl LegacyEndpoint {
-    pub(crate) fn new(server: Server, config: Arc<HttpConfig>) -> Self {
-        let log = Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits)));
-        Self::with_event_log(server, config, log)
-    }
-
-    /// An endpoint that keeps its events somewhere else.
-    pub(crate) fn with_event_log(server: Server, config: Arc<HttpConfig>, log: Arc<dyn EventLog>) -> Self {
+    /// An endpoint that keeps its events in `log`, or else in memory.
+    pub(crate) fn new(server: Server, config: Arc<HttpConfig>, log: Option<Arc<dyn EventLog>>) -> Self {
+        let log = log.unwrap_or_else(|| Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits))));
         let room = config.limits.requests_in_flight.min(Semaphore::MAX_PERMITS);
         let sessions = Sessions::new(config.limits.clone(), log);
         Self { server, config, sessions, running: Arc::new(Semaphore::new(room)) }
@@ -190,7 +186,7 @@ impl LegacyEndpoint {
         match Call::new(&self.server, request, peek, seat, extensions) {
             Ok(call) => {
                 let time = self.server.limits().handler_time;
-                Prepared::Flight(Flight { call, post: Arc::clone(post), berth, room, time })
+                Prepared::Flight(Flight { call, post: Arc::clone(post), berth, _room: room, time })
             }
             Err(answered) => Prepared::Answered(answered.body),
         }
@@ -242,8 +238,8 @@ impl LegacyEndpoint {
     fn session_of(&self, headers: &HeaderMap, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
         let version = VersionHeader::of(headers);
         match self.find(headers, principal) {
-            SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::post_only()),
-            _ if version.is_modern() => Err(Denial::post_only()),
+            SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),
+            _ if version.is_modern() => Err(Denial::only("POST")),
             _ if version == VersionHeader::Unknown => {
                 let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
                 Err(Denial::new(StatusCode::BAD_REQUEST, error))

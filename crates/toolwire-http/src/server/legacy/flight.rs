@@ -15,7 +15,7 @@ pub(super) struct Flight {
     /// Its place in its session; without one nobody can cancel it.
     pub(super) berth: Option<Berth>,
     /// Its place among all that run.
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) _room: OwnedSemaphorePermit,
     /// How long it may take.
     pub(super) time: Duration,
 }

@@ -31,4 +31,4 @@ pub use event_log::{EventLog, EventLogLimits, LoggedEvent, MemoryEventLog};
 pub use handle::LegacyStream;
 pub use id::{SessionId, StreamKey};
 #[cfg(feature = "sse2024")]
-pub(crate) use sse2024::Sse2024;
+pub(crate) use sse2024::{Sse2024, Sse2024Paths};

@@ -15,7 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode, request::Parts};
 use tokio::{
     sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore},
     task::AbortHandle,
@@ -30,10 +30,24 @@ use toolwire_transport::{
 
 use super::{denial::Denial, id::SessionId};
 use crate::server::{
-    Body, HttpLimits,
+    Body, HttpLimits, Principal,
     body::{KeepAlive, event},
+    read::{self, BoxError},
     response,
 };
+
+/// Where clients of 2024-11-05 are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sse2024Paths {
+    pub(crate) stream: String,
+    pub(crate) messages: String,
+}
+
+impl Sse2024Paths {
+    pub(crate) fn has(&self, path: &str) -> bool {
+        path == self.stream || path == self.messages
+    }
+}
 
 /// Serves clients that know nothing newer than 2024-11-05.
 pub(crate) struct Sse2024 {
@@ -58,8 +72,38 @@ impl Sse2024 {
         Self { server, limits, connections: Arc::default(), room }
     }
 
+    /// Answers a request to one of its paths.
+    pub(crate) async fn handle<B>(
+        &self,
+        paths: &Sse2024Paths,
+        limits: &HttpLimits,
+        parts: Parts,
+        body: B,
+    ) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let is_stream = parts.uri.path() == paths.stream;
+        match parts.method {
+            Method::GET if is_stream => self.get(&paths.messages, principal),
+            Method::POST if !is_stream => {
+                if let Err(unreadable) = read::media_types(&parts.headers) {
+                    return unreadable.response();
+                }
+                match read::body(body, limits.body_bytes, limits.body_time).await {
+                    Ok(bytes) => self.post(parts.uri.query(), bytes, principal.as_deref()).await,
+                    Err(unreadable) => unreadable.response(),
+                }
+            }
+            // Newer clients find out by this that they have to go on with a GET.
+            _ => Denial::only(if is_stream { "GET" } else { "POST" }).response(None),
+        }
+    }
+
     /// Opens a connection. What the client has to say is to be posted to the path `messages`.
-    pub(crate) fn get(&self, messages: &str, principal: Option<Arc<str>>) -> Response<Body> {
+    fn get(&self, messages: &str, principal: Option<Arc<str>>) -> Response<Body> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Denial::full().response(None);
         };
@@ -88,7 +132,7 @@ impl Sse2024 {
     }
 
     /// Takes a message for a connection.
-    pub(crate) async fn post(
+    async fn post(
         &self,
         query: Option<&str>,
         bytes: Bytes,

@@ -1,0 +1,129 @@
+//! What a response turns out to be.
+
+use bytes::{Bytes, BytesMut};
+use http::{StatusCode, header};
+use reqwest::Response;
+use tokio::time::timeout;
+use toolwire_client::{
+    Delivery,
+    link::{LinkError, LinkErrorKind},
+};
+use toolwire_protocol::{Message, RpcError};
+
+use super::{
+    events::EventStream,
+    fault,
+    settings::{HttpLimits, MAX_ERROR_BYTES, MAX_REMAINDER_BYTES, REMAINDER_PATIENCE},
+};
+
+/// A response of success.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// One piece of JSON.
+    Message(Bytes),
+    /// A stream of events.
+    Events(EventStream),
+    /// This status, and nothing that the protocol knows.
+    Nothing(StatusCode),
+}
+
+impl Answer {
+    /// Reads as much of a response as is needed to know what it is; a status that is no success is an error.
+    pub(super) async fn of(mut response: Response, limits: &HttpLimits) -> Result<Self, LinkError> {
+        let status = response.status();
+        if !status.is_success() {
+            return Err(Self::refusal(response).await);
+        }
+        match media_type(&response).as_deref() {
+            Some("text/event-stream") => Ok(Self::Events(EventStream::new(response, limits.event_bytes))),
+            Some(json) if is_json(json) => {
+                let body = read(&mut response, limits.response_bytes).await?;
+                // The media type of nothing means nothing.
+                Ok(if body.is_empty() { Self::Nothing(status) } else { Self::Message(body) })
+            }
+            _ => {
+                Remainder::of(response).discard();
+                Ok(Self::Nothing(status))
+            }
+        }
+    }
+
+    /// The error that a status and its body stand for.
+    pub(super) async fn refusal(mut response: Response) -> LinkError {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let readable = media_type(&response).is_some_and(|media| is_json(&media));
+        let error = if readable { rpc_error(&mut response).await } else { None };
+        fault::status(status, &headers, error)
+    }
+}
+
+/// A success without anything in it, as the failure of a request.
+pub(super) fn nothing(status: StatusCode) -> LinkError {
+    let text = format!("the server answered with {status} and no message");
+    LinkError::new(LinkErrorKind::Status(status.as_u16(), None), Delivery::Unknown, text)
+}
+
+async fn rpc_error(response: &mut Response) -> Option<RpcError> {
+    let body = timeout(REMAINDER_PATIENCE, read(response, MAX_ERROR_BYTES)).await.ok()?.ok()?;
+    match Message::parse(&body) {
+        Ok(Message::Response(response)) => response.outcome.err(),
+        _ => None,
+    }
+}
+
+/// Reads a whole body of at most `limit` bytes.
+async fn read(response: &mut Response, limit: usize) -> Result<Bytes, LinkError> {
+    let too_large = || fault::malformed(format!("the response is larger than the limit of {limit} bytes"));
+    if response.content_length().is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut body = BytesMut::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if chunk.len() > limit - body.len() => return Err(too_large()),
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(body.freeze()),
+            Err(error) => {
+                let text = format!("the response broke off: {}", fault::reason(error));
+                return Err(fault::cut_off(text));
+            }
+        }
+    }
+}
+
+/// The media type in lower case, without parameters.
+fn media_type(response: &Response) -> Option<String> {
+    let text = response.headers().get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn is_json(media: &str) -> bool {
+    media == "application/json" || media.ends_with("+json")
+}
+
+/// What is left of a response when everything is known already.
+pub(super) struct Remainder(Response);
+
+impl Remainder {
+    pub(super) const fn of(response: Response) -> Self {
+        Self(response)
+    }
+
+    /// Reads the rest in the background, if there is little of it, so that the connection can be used again.
+    pub(super) fn discard(self) {
+        let mut response = self.0;
+        tokio::spawn(async move {
+            let mut left = MAX_REMAINDER_BYTES;
+            let reading = async {
+                while let Ok(Some(chunk)) = response.chunk().await {
+                    left = left.saturating_sub(chunk.len());
+                    if left == 0 {
+                        break;
+                    }
+                }
+            };
+            // A server that takes its time loses the connection.
+            let _ = timeout(REMAINDER_PATIENCE, reading).await;
+        });
+    }
+}

@@ -1,0 +1,295 @@
+//! Settings on their way to an [`Http`].
+
+use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use reqwest::{Client, Url, redirect::Policy};
+use toolwire_protocol::headers::LAST_EVENT_ID;
+
+use super::{
+    connector::Http,
+    endpoint::{Endpoint, shown},
+    settings::{CONNECT_TIMEOUT, HttpLimits, SEND_TIMEOUT, Settings},
+};
+
+/// Puts together an [`Http`]. From [`Http::builder`].
+///
+/// ```
+/// use toolwire_http::client::Http;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Http::builder("http://127.0.0.1:8080/mcp").bearer("a token").header("x-team", "blue").build()?;
+/// assert!(!format!("{server:?}").contains("a token"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "it is made by `build`"]
+pub struct HttpBuilder {
+    url: Result<Url, HttpError>,
+    headers: HeaderMap,
+    /// The first thing that was wrong with them.
+    fault: Option<HttpError>,
+    limits: HttpLimits,
+    proxy: Proxy,
+    connect_timeout: Duration,
+    send_timeout: Duration,
+}
+
+/// Where the proxy settings come from.
+enum Proxy {
+    Environment,
+    None,
+    Given(reqwest::Proxy),
+}
+
+/// A server that cannot be described like that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpError {
+    message: String,
+}
+
+impl HttpBuilder {
+    pub(super) fn new(url: &str) -> Self {
+        Self {
+            url: endpoint_url(url),
+            headers: HeaderMap::new(),
+            fault: None,
+            limits: HttpLimits::default(),
+            proxy: Proxy::Environment,
+            connect_timeout: CONNECT_TIMEOUT,
+            send_timeout: SEND_TIMEOUT,
+        }
+    }
+
+    /// Sends a header with every request; a second one of the same name takes its place.
+    ///
+    /// The headers of the protocol itself are not for this.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        match custom_header(name, value) {
+            Ok((name, value)) => {
+                self.headers.insert(name, value);
+            }
+            Err(fault) => {
+                self.fault.get_or_insert(fault);
+            }
+        }
+        self
+    }
+
+    /// Sends a token with every request. It never shows up in logs or error messages.
+    pub fn bearer(mut self, token: &str) -> Self {
+        match HeaderValue::try_from(format!("Bearer {token}")) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                self.headers.insert(header::AUTHORIZATION, value);
+            }
+            Err(_) => {
+                self.fault.get_or_insert_with(|| HttpError::new("the token has characters no header may have"));
+            }
+        }
+        self
+    }
+
+    /// Sends everything through this proxy. By default the environment is asked (`HTTP_PROXY`, `HTTPS_PROXY`,
+    /// `NO_PROXY` and their like), unless the server is on this machine.
+    pub fn proxy(mut self, url: &str) -> Self {
+        match reqwest::Proxy::all(url) {
+            Ok(proxy) => self.proxy = Proxy::Given(proxy),
+            Err(_) => {
+                self.fault.get_or_insert_with(|| HttpError::new("the address of the proxy is no URL"));
+            }
+        }
+        self
+    }
+
+    /// Uses no proxy, whatever the environment says.
+    pub fn no_proxy(mut self) -> Self {
+        self.proxy = Proxy::None;
+        self
+    }
+
+    /// How long it may take to reach the server; [`CONNECT_TIMEOUT`] by default.
+    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long the server may take to accept a message that has no answer, or to begin an event stream;
+    /// [`SEND_TIMEOUT`] by default. How long answers may take is for the client to say.
+    pub const fn send_timeout(mut self, timeout: Duration) -> Self {
+        self.send_timeout = timeout;
+        self
+    }
+
+    /// Sets the limits.
+    pub const fn limits(mut self, limits: HttpLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Checks what was given. Nothing is sent yet.
+    pub fn build(self) -> Result<Http, HttpError> {
+        let url = self.url?;
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let client = Client::builder()
+            .user_agent(concat!("toolwire/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .referer(false)
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
+            .connect_timeout(self.connect_timeout)
+            // A connection that died without a word must not keep a stream waiting for ever.
+            .tcp_keepalive(KEEP_ALIVE)
+            .http2_keep_alive_interval(KEEP_ALIVE);
+        let client = match self.proxy {
+            Proxy::Environment if is_local(&url) => client.no_proxy(),
+            Proxy::Environment => client,
+            Proxy::None => client.no_proxy(),
+            Proxy::Given(proxy) => client.no_proxy().proxy(proxy),
+        };
+        let client = client.build().map_err(|error| {
+            HttpError::new(format!("no connection to {} can be made: {error}", shown(&url)))
+        })?;
+        let settings = Settings {
+            url: Arc::new(url),
+            headers: self.headers,
+            limits: self.limits,
+            send_timeout: self.send_timeout,
+        };
+        Ok(Http::over(Endpoint::new(client, settings)))
+    }
+}
+
+/// How often a quiet connection is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+fn endpoint_url(text: &str) -> Result<Url, HttpError> {
+    // The text is not repeated, because it may have a password in it.
+    let mut url = Url::parse(text).map_err(|error| {
+        HttpError::new(format!("the address of the server is no URL ({error}); one looks like http://127.0.0.1:8080/mcp"))
+    })?;
+    url.set_fragment(None);
+    match url.scheme() {
+        "http" => Ok(url),
+        "https" if cfg!(feature = "client-tls") => Ok(url),
+        "https" => {
+            let text = format!("{} needs TLS: enable the feature `client-tls`", shown(&url));
+            Err(HttpError::new(text))
+        }
+        other => Err(HttpError::new(format!("the address of the server begins with {other:?}, not with http"))),
+    }
+}
+
+fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HttpError> {
+    let bad = |what: &str| HttpError::new(format!("the header {name:?} {what}"));
+    let header = HeaderName::try_from(name).map_err(|_| bad("has a name that no header may have"))?;
+    let reserved = [header::ACCEPT, header::CONTENT_TYPE, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING];
+    if header.as_str().starts_with("mcp-") || header == LAST_EVENT_ID || reserved.contains(&header) {
+        return Err(bad("is set by the client itself"));
+    }
+    let mut value = HeaderValue::try_from(value).map_err(|_| bad("has characters that no header may have"))?;
+    // Custom headers are where keys are sent.
+    value.set_sensitive(true);
+    Ok((header, value))
+}
+
+fn is_local(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+impl HttpError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HttpError {}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Environment => "Environment",
+            Self::None => "None",
+            // Its address may have a password in it.
+            Self::Given(_) => "Given",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(builder: HttpBuilder) -> String {
+        builder.build().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_address_is_checked_and_its_password_is_never_repeated() {
+        let cases = [
+            ("127.0.0.1:8080", "no URL"),
+            ("ftp://user:secret@host/", "\"ftp\""),
+            ("http://user:secret@ho st/", "no URL"),
+            ("file:///etc/passwd", "\"file\""),
+        ];
+        for (url, expected) in cases {
+            let text = fault(Http::builder(url));
+            assert!(text.contains(expected) && !text.contains("secret"), "{text}");
+        }
+        let http = Http::new("http://user:secret@127.0.0.1/mcp").unwrap();
+        assert!(!format!("{http:?}").contains("secret"), "{http:?}");
+    }
+
+    #[cfg(not(feature = "client-tls"))]
+    #[test]
+    fn https_without_tls_names_the_feature() {
+        assert!(fault(Http::builder("https://user:secret@host/mcp")).contains("https://host/mcp needs TLS"));
+    }
+
+    #[test]
+    fn headers_of_the_protocol_cannot_be_overridden() {
+        for name in ["Mcp-Session-Id", "mcp-anything", "Accept", "content-type", "Last-Event-ID", "Host"] {
+            let text = fault(Http::builder("http://127.0.0.1").header(name, "x"));
+            assert!(text.contains("set by the client itself"), "{text}");
+        }
+        assert!(fault(Http::builder("http://127.0.0.1").header("a b", "x")).contains("name"));
+        assert!(fault(Http::builder("http://127.0.0.1").header("a", "x\n")).contains("characters"));
+        assert!(fault(Http::builder("http://127.0.0.1").bearer("x\n")).contains("token"));
+        assert!(fault(Http::builder("http://127.0.0.1").proxy("")).contains("proxy"));
+    }
+
+    #[test]
+    fn secrets_do_not_show() {
+        let builder = Http::builder("http://127.0.0.1").bearer("secret").header("x-key", "secret").no_proxy();
+        assert!(!format!("{builder:?}").contains("secret"), "{builder:?}");
+        let http = builder.build().unwrap();
+        assert!(!format!("{http:?}").contains("secret"), "{http:?}");
+    }
+
+    #[test]
+    fn servers_on_this_machine_are_known() {
+        for (url, local) in [
+            ("http://127.0.0.1:80/", true),
+            ("http://[::1]/", true),
+            ("http://localhost:9/x", true),
+            ("http://a.localhost/", true),
+            ("http://localhost.example/", false),
+            ("http://10.0.0.1/", false),
+        ] {
+            assert_eq!(is_local(&Url::parse(url).unwrap()), local, "{url}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a client is given to connect by HTTP.
+
+use std::{io, sync::Arc};
+
+use toolwire_client::{
+    Connection, Connector,
+    link::Inbox,
+};
+
+use super::{
+    builder::{HttpBuilder, HttpError},
+    endpoint::Endpoint,
+    link::HttpLink,
+};
+
+/// A server that is reached by HTTP, at one URL.
+///
+/// It can be cloned and used for many connections, which then share what is below them.
+#[derive(Clone, Debug)]
+pub struct Http {
+    endpoint: Endpoint,
+    means: Means,
+}
+
+/// How the server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Means {
+    /// Each message with a POST of its own.
+    Streamable,
+    /// A stream for what comes, and another address for what goes.
+    #[cfg(feature = "sse2024")]
+    Sse2024,
+}
+
+/// Tells [`Http`] apart from other connectors.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "it has no values")]
+pub enum Remote {}
+
+impl Http {
+    /// The server at `url`, with all settings at their defaults.
+    pub fn new(url: &str) -> Result<Self, HttpError> {
+        Self::builder(url).build()
+    }
+
+    /// The server at `url`, with settings to be made.
+    pub fn builder(url: &str) -> HttpBuilder {
+        HttpBuilder::new(url)
+    }
+
+    /// The URL as it may be shown: without credentials and query.
+    pub fn url(&self) -> String {
+        self.endpoint.shown()
+    }
+
+    pub(super) const fn over(endpoint: Endpoint) -> Self {
+        Self { endpoint, means: Means::Streamable }
+    }
+
+    /// The same server by the means of the first revision.
+    #[cfg(feature = "sse2024")]
+    fn by_sse2024(&self) -> Option<Self> {
+        Some(Self { endpoint: self.endpoint.clone(), means: Means::Sse2024 })
+    }
+
+    #[cfg(not(feature = "sse2024"))]
+    fn by_sse2024(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl Connector<Remote> for Http {
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        let key = Some(self.url());
+        match self.means {
+            Means::Streamable => {
+                let fallback = self.by_sse2024();
+                let link = Arc::new(HttpLink::new(self.endpoint.clone(), inbox));
+                Ok(Connection { link, key, again: Some(self), fallback })
+            }
+            #[cfg(feature = "sse2024")]
+            Means::Sse2024 => {
+                let duplex = super::sse2024::open(&self.endpoint).await?;
+                Ok(Connection::over(duplex, inbox).again(self))
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One address of a server and everything that is sent there.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use reqwest::{Client, Response, Url};
+use tokio::time::timeout;
+use toolwire_client::link::LinkError;
+
+use super::{
+    answer::{Answer, Remainder},
+    events::EventStream,
+    fault,
+    settings::Settings,
+};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// Sends requests to one address. Clones share their connections.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    client: Client,
+    settings: Arc<Settings>,
+    url: Arc<Url>,
+}
+
+impl Endpoint {
+    pub(super) fn new(client: Client, settings: Settings) -> Self {
+        let url = Arc::clone(&settings.url);
+        Self { client, settings: Arc::new(settings), url }
+    }
+
+    /// Another address of the same server.
+    #[cfg(feature = "sse2024")]
+    pub(super) fn at(&self, url: Url) -> Self {
+        Self { url: Arc::new(url), ..self.clone() }
+    }
+
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The address as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.url)
+    }
+
+    /// Posts a request and waits until its response begins.
+    pub(super) async fn ask(&self, message: Bytes, headers: HeaderMap) -> Result<Response, LinkError> {
+        self.send(Method::POST, Some(message), JSON_OR_EVENTS, headers).await
+    }
+
+    /// Posts a message that has no answer; done when the server has accepted it.
+    pub(super) async fn tell(&self, message: Bytes, headers: HeaderMap) -> Result<(), LinkError> {
+        let sent = self.send(Method::POST, Some(message), JSON_OR_EVENTS, headers);
+        let response = self.in_time(sent).await?;
+        if response.status().is_success() {
+            // Some servers say something all the same.
+            Remainder::of(response).discard();
+            return Ok(());
+        }
+        Err(Answer::refusal(response).await)
+    }
+
+    /// Opens an event stream.
+    pub(super) async fn listen(&self, headers: HeaderMap) -> Result<EventStream, LinkError> {
+        let response = self.in_time(self.send(Method::GET, None, EVENTS, headers)).await?;
+        match Answer::of(response, &self.settings.limits).await? {
+            Answer::Events(stream) => Ok(stream),
+            Answer::Message(_) | Answer::Nothing(_) => Err(fault::malformed("the server has no event stream there")),
+        }
+    }
+
+    /// Ends a session. Whatever the server says to it, it is over for us.
+    pub(super) async fn delete(&self, headers: HeaderMap, patience: Duration) {
+        let sent = self.send(Method::DELETE, None, JSON_OR_EVENTS, headers);
+        match timeout(patience, sent).await {
+            Ok(Ok(response)) => tracing::debug!(status = %response.status(), "the session was ended"),
+            Ok(Err(error)) => tracing::debug!(%error, "the session could not be ended"),
+            Err(_) => tracing::debug!("the session could not be ended in time"),
+        }
+    }
+
+    async fn in_time(
+        &self,
+        sent: impl Future<Output = Result<Response, LinkError>> + Send,
+    ) -> Result<Response, LinkError> {
+        let patience = self.settings.send_timeout;
+        timeout(patience, sent).await.unwrap_or_else(|_| Err(fault::too_slow(&self.shown(), patience)))
+    }
+
+    /// Sends one request, and again where the server redirects it within its own origin.
+    async fn send(
+        &self,
+        method: Method,
+        body: Option<Bytes>,
+        accept: HeaderValue,
+        headers: HeaderMap,
+    ) -> Result<Response, LinkError> {
+        let mut all = self.settings.headers.clone();
+        all.insert(header::ACCEPT, accept);
+        if body.is_some() {
+            all.insert(header::CONTENT_TYPE, JSON);
+        }
+        all.extend(headers);
+        let mut url = Url::clone(&self.url);
+        for _ in 0..=self.settings.limits.redirects {
+            let mut request = self.client.request(method.clone(), url.clone()).headers(all.clone());
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            let response =
+                request.send().await.map_err(|error| fault::not_carried(error, &self.shown()))?;
+            match redirect(&response, &url) {
+                Some(next) => url = next,
+                None => return Ok(response),
+            }
+        }
+        let text = format!("{} redirects more than {} times", self.shown(), self.settings.limits.redirects);
+        Err(fault::malformed(text))
+    }
+}
+
+/// Where the same request is to be sent again, if that is the same server.
+///
+/// The status 303 asks for a different request, which there is none of in this protocol.
+fn redirect(response: &Response, from: &Url) -> Option<Url> {
+    let followed = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let location = response.headers().get(header::LOCATION).filter(|_| followed)?.to_str().ok()?;
+    within_origin(from, location)
+}
+
+/// The address that `reference` leads to from `base`, unless that is another origin.
+pub(super) fn within_origin(base: &Url, reference: &str) -> Option<Url> {
+    let mut next = base.join(reference).ok()?;
+    if next.origin() != base.origin() {
+        return None;
+    }
+    // What the user gave for this origin counts, and not what the server put there.
+    next.set_username(base.username()).ok()?;
+    next.set_password(base.password()).ok()?;
+    next.set_fragment(None);
+    Some(next)
+}
+
+/// An address without what may be secret: credentials and the query.
+pub(super) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("url", &self.shown()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_stay_within_their_origin() {
+        let base = Url::parse("http://user:secret@host:8080/a/b?key=1").unwrap();
+        let to = |reference| within_origin(&base, reference).map(String::from);
+        assert_eq!(to("/c").unwrap(), "http://user:secret@host:8080/c");
+        assert_eq!(to("c?x=1#y").unwrap(), "http://user:secret@host:8080/a/c?x=1");
+        assert_eq!(to("http://host:8080/d").unwrap(), "http://user:secret@host:8080/d");
+        assert_eq!(to("http://other@host:8080/d").unwrap(), "http://user:secret@host:8080/d");
+        for foreign in ["http://host/", "https://host:8080/", "//evil:8080/", "http://host.evil:8080/", "file:///x", "http://["] {
+            assert_eq!(to(foreign), None, "{foreign}");
+        }
+        assert_eq!(shown(&base), "http://host:8080/a/b");
+    }
+}

@@ -1,0 +1,98 @@
+//! The stream on which a legacy server sends what belongs to no request.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderName, HeaderValue};
+use tokio::time::{Instant, sleep};
+use toolwire_protocol::headers::LAST_EVENT_ID;
+
+use super::{
+    core::Core,
+    legacy::{is_passing, is_status, renew},
+};
+use crate::client::{
+    events::{Bookmark, EventStream, StreamFault},
+    settings::{MAX_GARBAGE, pause},
+};
+
+/// A stream that lasted so long was a good one, whether or not anything came.
+const GOOD_STREAM: Duration = Duration::from_secs(5);
+
+/// Keeps the stream open as long as the link is, for one session after the other.
+pub(super) async fn listen(core: Arc<Core>) {
+    let mut renewals = core.session.renewals();
+    loop {
+        renewals.mark_unchanged();
+        tokio::select! {
+            biased;
+            () = core.closing() => return,
+            () = keep(&core) => {}
+            // The new session has a stream of its own.
+            _ = renewals.changed() => continue,
+        }
+        tokio::select! {
+            biased;
+            () = core.closing() => return,
+            _ = renewals.changed() => {}
+        }
+    }
+}
+
+/// Opens the stream of one session again and again, until the server says that there is none.
+async fn keep(core: &Arc<Core>) {
+    let view = core.session.view(core.version());
+    let mut bookmark = Bookmark::default();
+    let (mut attempt, mut worked) = (0, false);
+    loop {
+        let mut headers = view.headers();
+        if let Some(last) = bookmark.id.as_deref().and_then(|last| HeaderValue::try_from(last).ok()) {
+            headers.insert(HeaderName::from_static(LAST_EVENT_ID), last);
+        }
+        match core.endpoint.listen(headers).await {
+            Ok(stream) => {
+                worked = true;
+                let opened = Instant::now();
+                let any = read(core, stream, &mut bookmark).await;
+                attempt = if any || opened.elapsed() >= GOOD_STREAM { 0 } else { attempt + 1 };
+            }
+            Err(error) if worked && view.id.is_some() && is_status(&error, 404) => {
+                // Without a session nothing would ever come again.
+                if let Err(error) = renew(core, view.generation).await {
+                    tracing::debug!(%error, "the session could not be renewed");
+                }
+                return;
+            }
+            Err(error) if is_passing(&error) => {
+                tracing::debug!(%error, "the server's own stream could not be opened yet");
+                attempt += 1;
+            }
+            Err(error) => return tracing::debug!(%error, "the server has no stream of its own"),
+        }
+        sleep(pause(attempt, bookmark.retry)).await;
+    }
+}
+
+/// Reads one stream to its end, and says whether there was anything in it.
+async fn read(core: &Arc<Core>, mut stream: EventStream, bookmark: &mut Bookmark) -> bool {
+    let (mut any, mut garbage) = (false, 0);
+    while garbage < MAX_GARBAGE {
+        let event = stream.next().await;
+        stream.mark(bookmark);
+        let good = match event {
+            Ok(Some(event)) if event.data.is_empty() => true,
+            Ok(Some(event)) => core.accept(&event.data.into(), None),
+            Ok(None) => break,
+            Err(error @ StreamFault::TooLarge(_)) => {
+                tracing::warn!(%error, "a message of the server was lost");
+                false
+            }
+            Err(error @ StreamFault::Broken(_)) => {
+                tracing::debug!(%error, "the server's own stream");
+                break;
+            }
+        };
+        any = true;
+        garbage = if good { 0 } else { garbage + 1 };
+    }
+    any
+}

@@ -1,0 +1,58 @@
+//! The official conformance suite against our fixtures: one server process for every leg, and a client for
+//! every scenario.
+//!
+//! The suite is pinned in `conformance/` and installed under the target folder, where its results go as well.
+//! A scenario passes when at least one of its checks succeeded and none failed or warned, whatever the suite
+//! itself makes of it. What does not pass must be in `conformance/missing.txt`, and nothing else may be.
+
+mod legs;
+mod missing;
+mod report;
+mod scenarios;
+mod suite;
+mod verdict;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::interop::install_node;
+use crate::process::Program;
+use crate::workspace::{Workspace, root};
+use report::Results;
+use suite::Suite;
+
+/// A first build of the fixtures may be slow.
+const BUILD_LIMIT: Duration = Duration::from_mins(30);
+/// The server lives as long as the legs that call it; only a runner that hangs ever meets this.
+const SERVER_LIMIT: Duration = Duration::from_mins(30);
+
+pub(crate) fn run() -> Result<(), String> {
+    let root = root();
+    let source = root.join("conformance");
+    let target = Workspace::read(&root)?.target;
+    let place = target.join("conformance");
+    install_node(&source, &place)?;
+    Program::cargo(&root, BUILD_LIMIT).args(["build", "-p", "toolwire-conformance", "--bins"]).run()?;
+    let results = place.join("results");
+    forget(&results)?;
+
+    let start = Instant::now();
+    let server = Program::new(target.join("debug/conformance-server"), SERVER_LIMIT).args(["--port", "0"]);
+    let server = server.serve()?;
+    let suite = Suite { place, results, url: server.announced().to_owned(), client: target.join("debug/conformance-client") };
+    let mut results = Results::default();
+    legs::run(&suite, &mut results)?;
+    drop(server);
+    results.print(start.elapsed());
+    results.compare(&missing::read(&source.join("missing.txt"))?)
+}
+
+/// Results of an earlier run must not be taken for those of this one.
+fn forget(results: &Path) -> Result<(), String> {
+    let explain = |error: std::io::Error| format!("{}: {error}", results.display());
+    if results.exists() {
+        fs::remove_dir_all(results).map_err(explain)?;
+    }
+    fs::create_dir_all(results).map_err(explain)
+}
