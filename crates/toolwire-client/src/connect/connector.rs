@@ -107,10 +107,10 @@ where
 
 #[cfg(feature = "child")]
 impl Connector<kind::Command> for toolwire_transport::ChildProcess {
-    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+    async fn connect(mut self, inbox: Inbox) -> io::Result<Connection<Self>> {
         let child = self.spawn()?;
         let key = child.handle().command().to_owned();
-        Ok(Connection::over(child, inbox).key(key))
+        Ok(Connection::over(child, inbox).key(key).again(self))
     }
 }
 

@@ -158,8 +158,13 @@ impl ChangeBox {
         lock(&self.state).resync = true;
     }
 
+    /// Ends the subscription. That the server ended it in good order is known later than that the connection is
+    /// over, but says more.
     pub(super) fn end(&self, reason: EndReason) {
-        lock(&self.state).end.get_or_insert(reason);
+        let mut state = lock(&self.state);
+        if state.end.is_none() || matches!(reason, EndReason::Graceful) {
+            state.end = Some(reason);
+        }
     }
 
     /// Whether the connection or the subscription is over.
@@ -256,7 +261,7 @@ impl BoxState {
 /// Whether a change of `uri` concerns whoever watches `watched`: the resource itself, or a part of it.
 fn covers(watched: &str, uri: &str) -> bool {
     uri.strip_prefix(watched)
-        .is_some_and(|rest| rest.is_empty() || watched.ends_with('/') || rest.starts_with('/'))
+        .is_some_and(|rest| rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '#']))
 }
 
 #[cfg(test)]

@@ -43,11 +43,15 @@ async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_the_probe_is_started_again_by_a_closure() {
-    let client =
-        Client::builder("test", "1").connect(|| std::future::ready(shell(OLD).spawn())).await.unwrap();
-    assert_eq!(client.version().as_str(), "2024-11-05");
-    client.close().await.unwrap();
+async fn a_server_that_dies_of_the_probe_is_started_again() {
+    let again = || std::future::ready(shell(OLD).spawn());
+    for client in [
+        Client::builder("test", "1").connect(again).await.unwrap(),
+        Client::builder("test", "1").connect(shell(OLD)).await.unwrap(),
+    ] {
+        assert_eq!(client.version().as_str(), "2024-11-05");
+        client.close().await.unwrap();
+    }
 }
 
 #[tokio::test]

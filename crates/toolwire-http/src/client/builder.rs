@@ -85,7 +85,8 @@ impl HttpBuilder {
                 self.headers.insert(header::AUTHORIZATION, value);
             }
             Err(_) => {
-                self.fault.get_or_insert_with(|| HttpError::new("the token has characters no header may have"));
+                self.fault
+                    .get_or_insert_with(|| HttpError::new("the token has characters no header may have"));
             }
         }
         self
@@ -171,7 +172,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 fn endpoint_url(text: &str) -> Result<Url, HttpError> {
     // The text is not repeated, because it may have a password in it.
     let mut url = Url::parse(text).map_err(|error| {
-        HttpError::new(format!("the address of the server is no URL ({error}); one looks like http://127.0.0.1:8080/mcp"))
+        HttpError::new(format!(
+            "the address of the server is no URL ({error}); one looks like http://127.0.0.1:8080/mcp"
+        ))
     })?;
     url.set_fragment(None);
     match url.scheme() {
@@ -181,18 +184,27 @@ fn endpoint_url(text: &str) -> Result<Url, HttpError> {
             let text = format!("{} needs TLS: enable the feature `client-tls`", shown(&url));
             Err(HttpError::new(text))
         }
-        other => Err(HttpError::new(format!("the address of the server begins with {other:?}, not with http"))),
+        other => {
+            Err(HttpError::new(format!("the address of the server begins with {other:?}, not with http")))
+        }
     }
 }
 
 fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HttpError> {
     let bad = |what: &str| HttpError::new(format!("the header {name:?} {what}"));
     let header = HeaderName::try_from(name).map_err(|_| bad("has a name that no header may have"))?;
-    let reserved = [header::ACCEPT, header::CONTENT_TYPE, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING];
+    let reserved = [
+        header::ACCEPT,
+        header::CONTENT_TYPE,
+        header::CONTENT_LENGTH,
+        header::HOST,
+        header::TRANSFER_ENCODING,
+    ];
     if header.as_str().starts_with("mcp-") || header == LAST_EVENT_ID || reserved.contains(&header) {
         return Err(bad("is set by the client itself"));
     }
-    let mut value = HeaderValue::try_from(value).map_err(|_| bad("has characters that no header may have"))?;
+    let mut value =
+        HeaderValue::try_from(value).map_err(|_| bad("has characters that no header may have"))?;
     // Custom headers are where keys are sent.
     value.set_sensitive(true);
     Ok((header, value))

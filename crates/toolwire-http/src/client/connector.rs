@@ -2,10 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use toolwire_client::{
-    Connection, Connector,
-    link::Inbox,
-};
+use toolwire_client::{Connection, Connector, link::Inbox};
 
 use super::{
     builder::{HttpBuilder, HttpError},

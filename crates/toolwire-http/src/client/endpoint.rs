@@ -74,7 +74,9 @@ impl Endpoint {
         let response = self.in_time(self.send(Method::GET, None, EVENTS, headers)).await?;
         match Answer::of(response, &self.settings.limits).await? {
             Answer::Events(stream) => Ok(stream),
-            Answer::Message(_) | Answer::Nothing(_) => Err(fault::malformed("the server has no event stream there")),
+            Answer::Message(_) | Answer::Nothing(_) => {
+                Err(fault::malformed("the server has no event stream there"))
+            }
         }
     }
 
@@ -116,8 +118,7 @@ impl Endpoint {
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
-            let response =
-                request.send().await.map_err(|error| fault::not_carried(error, &self.shown()))?;
+            let response = request.send().await.map_err(|error| fault::not_carried(error, &self.shown()))?;
             match redirect(&response, &url) {
                 Some(next) => url = next,
                 None => return Ok(response),
@@ -179,7 +180,14 @@ mod tests {
         assert_eq!(to("c?x=1#y").unwrap(), "http://user:secret@host:8080/a/c?x=1");
         assert_eq!(to("http://host:8080/d").unwrap(), "http://user:secret@host:8080/d");
         assert_eq!(to("http://other@host:8080/d").unwrap(), "http://user:secret@host:8080/d");
-        for foreign in ["http://host/", "https://host:8080/", "//evil:8080/", "http://host.evil:8080/", "file:///x", "http://["] {
+        for foreign in [
+            "http://host/",
+            "https://host:8080/",
+            "//evil:8080/",
+            "http://host.evil:8080/",
+            "file:///x",
+            "http://[",
+        ] {
             assert_eq!(to(foreign), None, "{foreign}");
         }
         assert_eq!(shown(&base), "http://host:8080/a/b");

@@ -48,7 +48,13 @@ pub(super) fn status(status: StatusCode, headers: &HeaderMap, error: Option<RpcE
     let (text, error) = match code {
         // What matters here is what the server asks for, so its own words do not take the place of this text.
         401 => (format!("the server asks for credentials: {}{said}", challenge(headers)), None),
-        300..=399 => (format!("the server answered with a redirect that is not followed: {}", location(status, headers)), error),
+        300..=399 => (
+            format!(
+                "the server answered with a redirect that is not followed: {}",
+                location(status, headers)
+            ),
+            error,
+        ),
         _ => (format!("the server answered with {status}{said}"), error),
     };
     // Something in between may have given up while the server went on.
@@ -121,7 +127,12 @@ mod tests {
     #[test]
     fn only_faults_of_the_server_leave_open_what_happened() {
         let none = HeaderMap::new();
-        for (code, delivery) in [(400, Delivery::Rejected), (404, Delivery::Rejected), (429, Delivery::Rejected), (502, Delivery::Unknown)] {
+        for (code, delivery) in [
+            (400, Delivery::Rejected),
+            (404, Delivery::Rejected),
+            (429, Delivery::Rejected),
+            (502, Delivery::Unknown),
+        ] {
             let error = status(StatusCode::from_u16(code).unwrap(), &none, None);
             assert_eq!(error.delivery, delivery, "{code}");
         }

@@ -47,7 +47,10 @@ pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
 /// let limits = HttpLimits { event_bytes: 64 * 1024, ..HttpLimits::default() };
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "meant to be written as a literal with ..HttpLimits::default()")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "meant to be written as a literal with ..HttpLimits::default()"
+)]
 pub struct HttpLimits {
     /// The largest event of a stream, in bytes. Default 16 MiB.
     pub event_bytes: usize,

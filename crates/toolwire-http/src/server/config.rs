@@ -62,7 +62,10 @@ pub(crate) struct HttpConfig {
 /// let limits = HttpLimits { body_bytes: 64 * 1024, ..HttpLimits::default() };
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "meant to be written as a literal with ..HttpLimits::default()")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "meant to be written as a literal with ..HttpLimits::default()"
+)]
 pub struct HttpLimits {
     /// The longest body of a request, in bytes; longer ones get 413. Default 4 MiB.
     pub body_bytes: usize,

@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use super::{Body, response};
 
 /// What pages may read of a response besides its body.
-const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, mcp-protocol-version, www-authenticate");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("mcp-session-id, mcp-protocol-version, www-authenticate");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// How long a browser may remember the answer, in seconds; none remembers it for longer than this.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");

@@ -23,9 +23,7 @@ mod tls;
 pub use body::Body;
 pub use builder::{HttpBuilder, HttpConfigError};
 pub use config::{Cors, HttpLimits, Legacy};
-pub use legacy::{
-    EventLog, EventLogLimits, LegacyStream, LoggedEvent, MemoryEventLog, SessionId, StreamKey,
-};
+pub use legacy::{EventLog, EventLogLimits, LegacyStream, LoggedEvent, MemoryEventLog, SessionId, StreamKey};
 pub use principal::Principal;
 pub use serve::{Serve, serve_http};
 pub use service::HttpService;

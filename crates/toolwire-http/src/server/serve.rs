@@ -14,7 +14,10 @@ use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::{GracefulShutdown, Watcher}},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -23,8 +26,8 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
-use tower_service::Service as _;
 use toolwire_server::Server;
+use tower_service::Service as _;
 
 use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched};
 

@@ -12,7 +12,6 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use tokio::sync::Semaphore;
-use tower_service::Service;
 use toolwire_protocol::{
     Message, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
@@ -21,6 +20,7 @@ use toolwire_protocol::{
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
+use tower_service::Service;
 
 use super::{
     Body, EventLog, HttpBuilder, Principal,
@@ -173,7 +173,9 @@ impl Shared {
         match parts.method {
             Method::POST => self.post(parts, body).await,
             Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
-            Method::DELETE if self.has_sessions(&parts) => self.legacy.delete(&parts.headers, principal).await,
+            Method::DELETE if self.has_sessions(&parts) => {
+                self.legacy.delete(&parts.headers, principal).await
+            }
             _ => self.not_allowed(&parts),
         }
     }
@@ -260,7 +262,8 @@ impl Shared {
 
     fn refuse(&self, mut fault: Fault, message: &Message) -> Response<Body> {
         if self.config.legacy == Legacy::Off
-            && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } = &mut fault
+            && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } =
+                &mut fault
         {
             // What the server serves elsewhere is of no use here.
             supported.retain(|version| version.is_modern());

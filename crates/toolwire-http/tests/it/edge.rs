@@ -53,7 +53,9 @@ async fn rung_0_the_refusal_says_what_to_change() {
 #[tokio::test]
 async fn rung_0_can_be_changed() {
     let fixture = Fixture::with(|http| {
-        http.public_url("https://mcp.example/mcp").allow_hosts(["inside"]).allow_origins(["https://app.example"])
+        http.public_url("https://mcp.example/mcp")
+            .allow_hosts(["inside"])
+            .allow_origins(["https://app.example"])
     })
     .await;
     for (host, origin, status) in [

@@ -17,9 +17,10 @@ use crate::{
 async fn hostile_bodies() {
     let fixture = Fixture::start().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let nested = enveloped("tools/call", json!({ "name": "add", "arguments": {} }))
-        .to_string()
-        .replace("\"arguments\":{}", &format!("\"arguments\":{}{}", "{\"a\":".repeat(5000), "1".to_owned() + &"}".repeat(5000)));
+    let nested = enveloped("tools/call", json!({ "name": "add", "arguments": {} })).to_string().replace(
+        "\"arguments\":{}",
+        &format!("\"arguments\":{}{}", "{\"a\":".repeat(5000), "1".to_owned() + &"}".repeat(5000)),
+    );
     let bodies: Vec<Vec<u8>> = vec![
         vec![0xff; 64],
         vec![0; 64],

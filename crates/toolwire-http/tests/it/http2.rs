@@ -41,7 +41,8 @@ async fn requests_share_a_connection() {
     let first = tokio::spawn(first);
     let second = sender.send_request(call("localhost", "add", json!({}))).await.unwrap();
     assert_eq!((second.status().as_u16(), second.version()), (200, http::Version::HTTP_2));
-    let body: Value = serde_json::from_slice(&second.into_body().collect().await.unwrap().to_bytes()).unwrap();
+    let body: Value =
+        serde_json::from_slice(&second.into_body().collect().await.unwrap().to_bytes()).unwrap();
     assert_eq!(body["result"]["content"][0]["text"], "3");
     fixture.go.notify_one();
     let body = first.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();

@@ -1,6 +1,6 @@
 //! A legacy client made of single HTTP exchanges, for tests that look at each of them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -248,11 +248,6 @@ impl Events {
             messages.push(message);
         }
         messages
-    }
-
-    /// Whether nothing comes for a while. Only for tests with paused time.
-    pub(crate) async fn is_silent(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_secs(2), self.next()).await.is_err()
     }
 
     pub(crate) fn last_event_id(&self) -> String {

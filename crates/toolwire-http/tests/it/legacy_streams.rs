@@ -278,7 +278,9 @@ async fn a_running_stream_cut_twice_at_any_byte_loses_and_repeats_nothing() {
     let peer = Peer::connect(&service, NEWEST).await;
     let expected = ["before", "after", "talked and waited"];
     let mut id = 0;
-    for (first, second) in (33..150).flat_map(|first| [(first, 1), (first, 40), (first, 120), (first, 10_000)]) {
+    for (first, second) in
+        (33..150).flat_map(|first| [(first, 1), (first, 40), (first, 120), (first, 10_000)])
+    {
         id += 1;
         let cut = read_until(peer.call(id, "talk_and_wait").await.into_body(), first).await;
         let mut messages = cut.messages;

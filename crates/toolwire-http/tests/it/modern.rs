@@ -27,7 +27,8 @@ async fn a_connection_serves_many_requests_and_ids_keep_their_type() {
     let fixture = Fixture::start().await;
     let mut connection = Connection::open(fixture.address).await;
     for id in [json!(1), json!("1"), json!(-7), json!("")] {
-        let request = Request::modern("tools/list", json!({})).id(id.clone()).header("Mcp-Session-Id", "stale");
+        let request =
+            Request::modern("tools/list", json!({})).id(id.clone()).header("Mcp-Session-Id", "stale");
         let response = connection.ask(&request).await;
         assert_eq!(response.json()["id"], id);
         assert_eq!(response.head.get("mcp-session-id"), None, "never echoed");
@@ -107,7 +108,8 @@ async fn rung_17_faults_of_the_parameters_are_answers() {
     let fixture = Fixture::start().await;
     let unknown = ask(fixture.address, &Request::call("no_such_tool", json!({}))).await;
     assert_eq!((unknown.status(), unknown.code()), (200, -32602));
-    let level = Request::modern("tools/list", json!({})).meta("io.modelcontextprotocol/logLevel", json!("loud"));
+    let level =
+        Request::modern("tools/list", json!({})).meta("io.modelcontextprotocol/logLevel", json!("loud"));
     let level = ask(fixture.address, &level).await;
     assert_eq!((level.status(), level.code()), (200, -32602));
 }
@@ -163,7 +165,8 @@ async fn notifications_are_accepted() {
     let cancelled =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     let response =
-        ask(fixture.address, &Request::post(cancelled.to_string()).header("MCP-Protocol-Version", MODERN)).await;
+        ask(fixture.address, &Request::post(cancelled.to_string()).header("MCP-Protocol-Version", MODERN))
+            .await;
     assert_eq!((response.status(), response.body.len()), (202, 0));
 }
 
@@ -218,7 +221,8 @@ async fn logs_come_only_when_asked_for() {
     let response = ask(fixture.address, &Request::call("chatty", json!({}))).await;
     assert!(response.json().get("result").is_some());
     for (level, count) in [("debug", 3), ("info", 2), ("error", 1)] {
-        let request = Request::call("chatty", json!({})).meta("io.modelcontextprotocol/logLevel", json!(level));
+        let request =
+            Request::call("chatty", json!({})).meta("io.modelcontextprotocol/logLevel", json!(level));
         let response = ask(fixture.address, &request).await;
         if count == 1 {
             assert!(response.json().get("result").is_some(), "{level}");
@@ -261,8 +265,10 @@ async fn a_slow_answer_becomes_a_stream_that_stays_alive() {
 
 #[tokio::test]
 async fn a_handler_has_its_time() {
-    let limits =
-        toolwire_server::Limits { handler_time: Duration::from_millis(20), ..toolwire_server::Limits::default() };
+    let limits = toolwire_server::Limits {
+        handler_time: Duration::from_millis(20),
+        ..toolwire_server::Limits::default()
+    };
     let mut fixture = Fixture::with_limits(limits, |http| http).await;
     let response = ask(fixture.address, &Request::call("hang", json!({}))).await;
     assert_eq!((response.status(), response.code()), (200, -32603));

@@ -23,7 +23,8 @@ async fn a_signal_ends_it_in_an_orderly_way() {
     });
     let serving = tokio::spawn(serve.into_future());
     let mut listening = Connection::open(address).await;
-    let listen = Request::modern("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
+    let listen =
+        Request::modern("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     listening.send(&listen).await;
     listening.head().await;
     listening.message().await.unwrap();
@@ -53,8 +54,10 @@ async fn running_requests_may_finish() {
 
 #[tokio::test]
 async fn those_that_do_not_finish_are_cut_off() {
-    let limits =
-        toolwire_server::Limits { drain_time: Duration::from_millis(20), ..toolwire_server::Limits::default() };
+    let limits = toolwire_server::Limits {
+        drain_time: Duration::from_millis(20),
+        ..toolwire_server::Limits::default()
+    };
     let mut fixture = Fixture::with_limits(limits, |http| http).await;
     let mut connection = Connection::open(fixture.address).await;
     connection.send(&Request::call("hang", json!({}))).await;

@@ -107,7 +107,7 @@ impl ChildProcess {
     /// It runs inside a task and must not block.
     #[must_use]
     pub fn on_stderr(mut self, listener: impl FnMut(&str) + Send + 'static) -> Self {
-        self.listener = Some(Listener(Box::new(listener)));
+        self.listener = Some(Listener::new(listener));
         self
     }
 
@@ -140,7 +140,7 @@ impl ChildProcess {
     ///
     /// A [`SpawnError`] inside the [`io::Error`] when the command cannot be started, and a plain one when
     /// this is called outside of a Tokio runtime.
-    pub fn spawn(mut self) -> io::Result<Child> {
+    pub fn spawn(&mut self) -> io::Result<Child> {
         let runtime = Handle::try_current()
             .map_err(|_| io::Error::other("a child process can only be started inside a Tokio runtime"))?;
         let command = self.words();
@@ -157,7 +157,8 @@ impl ChildProcess {
         let shared = Arc::new(Shared::new(command, Group::of(process.id()), input.clone()));
         let lines = Lines::new(stdout, input).max_message_bytes(self.max_message_bytes);
         let listening = Arc::clone(&shared);
-        let follower = runtime.spawn(async move { follow(stderr, &listening, self.listener).await });
+        let listener = self.listener.clone();
+        let follower = runtime.spawn(async move { follow(stderr, &listening, listener).await });
         runtime.spawn(supervise(process, Arc::clone(&shared), follower, self.grace));
         Ok(Child { lines, tether: Arc::new(Tether::new(shared)) })
     }

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::handle::Shared;
+use crate::lock::lock;
 
 /// How many of the last lines are kept.
 pub const STDERR_LINES: usize = 20;
@@ -35,8 +37,19 @@ impl StderrTail {
     }
 }
 
-/// Who wants to see the lines as they come.
-pub(super) struct Listener(pub(super) Box<dyn FnMut(&str) + Send>);
+/// Who wants to see the lines as they come; the same one when a process is started again.
+#[derive(Clone)]
+pub(super) struct Listener(Arc<Mutex<dyn FnMut(&str) + Send>>);
+
+impl Listener {
+    pub(super) fn new(listener: impl FnMut(&str) + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(listener)))
+    }
+
+    fn tell(&self, line: &str) {
+        (lock(&self.0))(line);
+    }
+}
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,8 +68,8 @@ pub(super) async fn follow(
     let mut deliver = |line: String| {
         // A listener that panics is left out from then on; the pipe must be read in any case, or the child
         // would block.
-        if let Some(Listener(tell)) = &mut listener
-            && catch_unwind(AssertUnwindSafe(|| tell(&line))).is_err()
+        if let Some(known) = &listener
+            && catch_unwind(AssertUnwindSafe(|| known.tell(&line))).is_err()
         {
             listener = None;
         }

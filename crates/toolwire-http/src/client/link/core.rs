@@ -202,7 +202,9 @@ impl Core {
                     let text = format!("the server's answer is no message: {fault}");
                     self.finish(id, Err(fault::malformed(text).into()));
                 }
-                FaultKind::WrongParamsType => self.post(write_error(Some(id), &fault.rpc_error()), "an answer"),
+                FaultKind::WrongParamsType => {
+                    self.post(write_error(Some(id), &fault.rpc_error()), "an answer")
+                }
                 _ => {}
             }
         }

@@ -123,7 +123,12 @@ async fn open(
 }
 
 /// Reads until the request is answered, or until nobody waits for that any more.
-async fn follow(core: &Arc<Core>, answer: Answer, id: &RequestId, view: &SessionView) -> Result<(), LinkError> {
+async fn follow(
+    core: &Arc<Core>,
+    answer: Answer,
+    id: &RequestId,
+    view: &SessionView,
+) -> Result<(), LinkError> {
     match answer {
         Answer::Nothing(status) => Err(nothing(status)),
         Answer::Message(bytes) => {
@@ -213,7 +218,9 @@ async fn read(
         }
         garbage = if good { 0 } else { garbage + 1 };
         if garbage >= MAX_GARBAGE {
-            return Err(fault::malformed(format!("the server sent {garbage} events in a row that are no messages")));
+            return Err(fault::malformed(format!(
+                "the server sent {garbage} events in a row that are no messages"
+            )));
         }
     }
 }

@@ -22,8 +22,8 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::{endpoint::Endpoint, fault, settings::CLOSING_PATIENCE};
 use self::{core::Core, modern::Call};
+use super::{endpoint::Endpoint, fault, settings::CLOSING_PATIENCE};
 
 /// A link over Streamable HTTP, in either era.
 #[derive(Debug)]

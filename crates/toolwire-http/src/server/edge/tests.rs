@@ -22,7 +22,9 @@ fn request(host: Option<&str>, origin: Option<&str>) -> Parts {
 #[test]
 fn loopback_names_are_allowed_with_any_port() {
     let gate = gate(|_| {});
-    for host in ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:80", "[::1]:9", "[::1]"] {
+    for host in
+        ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:80", "[::1]:9", "[::1]"]
+    {
         assert_eq!(gate.check(&request(Some(host), None)), Ok(()), "{host}");
         let origin = format!("http://{host}");
         assert_eq!(gate.check(&request(Some("localhost"), Some(&origin))), Ok(()), "{origin}");

@@ -73,7 +73,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
             match &polled {
                 Poll::Pending => {
                     ready!(opening.deadline.as_mut().poll(task));
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
+                    return Poll::Ready(Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "the client says nothing",
+                    )));
                 }
                 Poll::Ready(_) if opening.decided(buf.filled().get(before..).unwrap_or_default()) => {
                     this.opening = None;

@@ -81,9 +81,7 @@ impl From<Refusal> for Denial {
                 StatusCode::OK,
                 RpcError::invalid_request("a request with this id is still running; use a new id"),
             ),
-            Refusal::TooMany => {
-                Self::busy(StatusCode::TOO_MANY_REQUESTS, "too many requests are running", 1)
-            }
+            Refusal::TooMany => Self::busy(StatusCode::TOO_MANY_REQUESTS, "too many requests are running", 1),
         }
     }
 }

@@ -27,13 +27,7 @@ use super::{
     sessions::Sessions,
     version_header::VersionHeader,
 };
-use crate::server::{
-    Body, Legacy,
-    body::KeepAlive,
-    config::HttpConfig,
-    read::Accepts,
-    response,
-};
+use crate::server::{Body, Legacy, body::KeepAlive, config::HttpConfig, read::Accepts, response};
 
 const SESSION_ID: &str = "mcp-session-id";
 
@@ -211,7 +205,9 @@ impl LegacyEndpoint {
             Some(value) => {
                 let event = value.to_str().ok().and_then(|text| text.trim().parse::<EventId>().ok());
                 let stream = event.and_then(|event| session.stream_of(event, self.config.limits.event_time));
-                let (Some(event), Some(stream)) = (event, stream) else { return Denial::cannot_resume().response(None) };
+                let (Some(event), Some(stream)) = (event, stream) else {
+                    return Denial::cannot_resume().response(None);
+                };
                 (stream, event.sequence)
             }
         };

@@ -32,3 +32,6 @@ pub use handle::LegacyStream;
 pub use id::{SessionId, StreamKey};
 #[cfg(feature = "sse2024")]
 pub(crate) use sse2024::{Sse2024, Sse2024Paths};
+
+#[cfg(test)]
+mod tests;

@@ -140,11 +140,7 @@ impl HttpSession {
         let (flights, streams, forwarder) = {
             let mut state = self.lock();
             state.closed = true;
-            (
-                std::mem::take(&mut state.flights),
-                std::mem::take(&mut state.streams),
-                state.forwarder.take(),
-            )
+            (std::mem::take(&mut state.flights), std::mem::take(&mut state.streams), state.forwarder.take())
         };
         drop((flights, forwarder));
         streams.values().for_each(|stream| stream.forget());
@@ -188,8 +184,10 @@ impl HttpSession {
     }
 
     /// Takes a response: the one place where an answer to a question of ours comes in.
-    pub(super) fn deliver(&self, response: &Response) {
-        tracing::debug!(id = ?response.id, "a response that nobody waits for was dropped");
+    pub(super) fn deliver(&self, response: Response) {
+        if !self.session.deliver(response) {
+            tracing::debug!("a response that nobody waits for was dropped");
+        }
     }
 
     /// Takes what needs no answer; gives back a request.
@@ -197,7 +195,7 @@ impl HttpSession {
         match message {
             Message::Request(request) => return Some(request),
             Message::Notification(note) => self.notify(&note),
-            Message::Response(response) => self.deliver(&response),
+            Message::Response(response) => self.deliver(response),
         }
         None
     }
@@ -264,7 +262,8 @@ impl State {
         });
         while self.streams.len() >= STREAMS {
             let ended = |stream: &Arc<Stream>| !stream.is_connected() && stream.ended().is_some();
-            let Some(oldest) = self.streams.iter().find(|(_, stream)| ended(stream)).map(|(number, _)| *number)
+            let Some(oldest) =
+                self.streams.iter().find(|(_, stream)| ended(stream)).map(|(number, _)| *number)
             else {
                 break;
             };

@@ -74,7 +74,8 @@ impl Sessions {
         if fits {
             table.sessions.insert(id, Arc::clone(&opened));
             if table.sweeper.is_none() {
-                table.sweeper = Some(tokio::spawn(sweep(Arc::downgrade(self), self.interval())).abort_handle());
+                table.sweeper =
+                    Some(tokio::spawn(sweep(Arc::downgrade(self), self.interval())).abort_handle());
             }
         }
         drop(table);
@@ -147,7 +148,10 @@ impl Sessions {
 impl Table {
     fn take_expired(&mut self, limits: &HttpLimits) -> Vec<Arc<HttpSession>> {
         let now = Instant::now();
-        self.sessions.extract_if(|_, session| session.has_expired(now, limits)).map(|(_, gone)| gone).collect()
+        self.sessions
+            .extract_if(|_, session| session.has_expired(now, limits))
+            .map(|(_, gone)| gone)
+            .collect()
     }
 
     /// Makes room for one more, as [`EVICTABLE_AFTER`] says.

@@ -132,12 +132,7 @@ impl Sse2024 {
     }
 
     /// Takes a message for a connection.
-    async fn post(
-        &self,
-        query: Option<&str>,
-        bytes: Bytes,
-        principal: Option<&str>,
-    ) -> Response<Body> {
+    async fn post(&self, query: Option<&str>, bytes: Bytes, principal: Option<&str>) -> Response<Body> {
         let Some(text) = query.and_then(session_parameter) else {
             let error = RpcError::invalid_request("the URL names no session; open a stream first to get one");
             return Denial::new(StatusCode::BAD_REQUEST, error).response(None);
@@ -226,7 +221,12 @@ fn typed_event(message: &[u8]) -> Bytes {
 fn endpoint(messages: &str, id: &SessionId) -> Bytes {
     let mut out = Vec::new();
     let separator = if messages.contains('?') { '&' } else { '?' };
-    encode_event(None, Some("endpoint"), format!("{messages}{separator}session={}", id.text()).as_bytes(), &mut out);
+    encode_event(
+        None,
+        Some("endpoint"),
+        format!("{messages}{separator}session={}", id.text()).as_bytes(),
+        &mut out,
+    );
     out.into()
 }
 

@@ -78,9 +78,7 @@ where
     if body.size_hint().lower() > limit as u64 {
         return Err(Unreadable::TooLarge { limit });
     }
-    tokio::time::timeout(time, collect(body, limit))
-        .await
-        .unwrap_or(Err(Unreadable::TooSlow { limit: time }))
+    tokio::time::timeout(time, collect(body, limit)).await.unwrap_or(Err(Unreadable::TooSlow { limit: time }))
 }
 
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unreadable>

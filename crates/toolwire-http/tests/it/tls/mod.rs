@@ -97,7 +97,11 @@ fn what_cannot_be_used_is_refused() {
         (&b"nothing"[..], KEY, "the certificate and the key cannot be used"),
         (CERTIFICATE, &b"nothing"[..], "the private key cannot be read"),
         (CERTIFICATE, CERTIFICATE, "the private key cannot be read"),
-        (&b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"[..], KEY, "the certificate chain cannot be read"),
+        (
+            &b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"[..],
+            KEY,
+            "the certificate chain cannot be read",
+        ),
     ] {
         assert_eq!(Tls::from_pem(chain, key).unwrap_err().to_string(), why);
     }

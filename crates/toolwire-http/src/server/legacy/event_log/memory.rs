@@ -242,7 +242,9 @@ impl State {
         // Names of what is gone are cleared away in one go, and not for each session anew.
         if self.ended.len() > 2 * self.ended_here + ENDED_SLACK {
             let sessions = &self.sessions;
-            self.ended.retain(|(_, key)| sessions.get(&key.session).is_some_and(|session| session.ended.contains(&key.stream)));
+            self.ended.retain(|(_, key)| {
+                sessions.get(&key.session).is_some_and(|session| session.ended.contains(&key.stream))
+            });
         }
     }
 

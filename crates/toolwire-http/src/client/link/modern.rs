@@ -1,0 +1,273 @@
+//! Requests that stand alone: what is in them is mirrored in headers, and closing their stream cancels them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use toolwire_client::{
+    Delivery,
+    link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply},
+};
+use toolwire_protocol::{
+    ErrorCode, Message, Method, MethodName, NameSource, Notification, Peek, RequestId, Version,
+    headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
+};
+
+use super::{
+    core::{Core, token_of},
+    plans::{self, Plan},
+};
+use crate::client::{
+    answer::{Answer, nothing},
+    events::EventStream,
+    fault,
+    settings::{MAX_GARBAGE, MAX_TOOL_PAGES},
+};
+
+/// A modern request that is ready to be sent.
+pub(super) struct Call {
+    id: RequestId,
+    method: MethodName,
+    message: Bytes,
+    /// The headers that every request of this kind has.
+    headers: HeaderMap,
+    tool: Option<ToolCall>,
+}
+
+/// What a call of a tool needs beyond that.
+struct ToolCall {
+    name: Box<str>,
+    arguments: Map<String, Value>,
+    /// The `_meta` that makes any other request speak for the same client.
+    meta: Bytes,
+}
+
+impl Call {
+    /// Looks into a request; `None` if it is not a modern one.
+    pub(super) fn of(request: &Outgoing, spoken: Option<Version>) -> Option<Self> {
+        if spoken.is_some_and(|version| !version.is_modern()) {
+            return None;
+        }
+        let Ok(Message::Request(parsed)) = Message::parse(&request.message) else { return None };
+        let mut peek = Peek::of(&parsed.params);
+        // Before anything is agreed on, each request says by itself which version it is in.
+        let version = peek.version().map(|version| version.as_str().to_owned());
+        let version = version.or_else(|| spoken.map(|version| version.as_str().to_owned()))?;
+        let mut headers = base_headers(&version, &request.method);
+        if let Some(name) = mirrored_name(&request.method, &peek) {
+            insert(&mut headers, MCP_NAME, &encode_value(name));
+        }
+        let is_tool = request.method.known() == Some(Method::CallTool);
+        let tool = peek.name.take().filter(|_| is_tool).map(|name| ToolCall {
+            name,
+            arguments: peek.arguments.and_then(|raw| serde_json::from_slice(&raw).ok()).unwrap_or_default(),
+            meta: peek.meta.map(|meta| meta.raw).unwrap_or_else(|| Bytes::from_static(b"{}")),
+        });
+        let (id, method) = (request.id.clone(), request.method.clone());
+        Some(Self { id, method, message: request.message.clone(), headers, tool })
+    }
+
+    /// A page of the list of tools, asked for on behalf of a call.
+    fn list(meta: &Bytes, headers: &HeaderMap, page: usize, cursor: Option<&str>) -> Option<Self> {
+        let method = MethodName::from(Method::ListTools);
+        // The ids of the client are numbers, so this one cannot be among them.
+        let id = RequestId::from(format!("tools-{page}"));
+        let message = plans::list_request(&id, meta, cursor)?;
+        let mut headers = headers.clone();
+        headers.remove(MCP_NAME);
+        insert(&mut headers, MCP_METHOD, method.as_str());
+        Some(Self { id, method, message, headers, tool: None })
+    }
+}
+
+fn base_headers(version: &str, method: &MethodName) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    insert(&mut headers, MCP_PROTOCOL_VERSION, version);
+    insert(&mut headers, MCP_METHOD, method.as_str());
+    headers
+}
+
+/// The headers of a modern notification.
+pub(super) fn notification_headers(version: Version, method: Option<&MethodName>) -> HeaderMap {
+    match method {
+        Some(method) => base_headers(version.as_str(), method),
+        None => HeaderMap::new(),
+    }
+}
+
+fn mirrored_name<'a>(method: &MethodName, peek: &'a Peek) -> Option<&'a str> {
+    match method.known()?.info().name_header? {
+        NameSource::Name => peek.name.as_deref(),
+        NameSource::Uri => peek.uri.as_deref(),
+        NameSource::TaskId => peek.task_id.as_deref(),
+        _ => None,
+    }
+}
+
+/// A value that no header can hold is left out, and the server says what it misses.
+fn insert(headers: &mut HeaderMap, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        headers.insert(name, value);
+    }
+}
+
+/// Carries one request; whoever drops this cancels it.
+pub(super) async fn drive(core: Arc<Core>, call: Call, feed: ExchangeFeed) {
+    let reply = tokio::select! {
+        biased;
+        reply = carry(&core, &call, &feed) => reply,
+        () = core.closing() => Err(fault::cancelled().into()),
+    };
+    feed.finish(reply);
+}
+
+async fn carry(core: &Core, call: &Call, feed: &ExchangeFeed) -> Reply {
+    // The semaphore is never closed.
+    let _permit = core.streams.acquire().await.ok();
+    let Some(tool) = &call.tool else {
+        let reply = attempt(core, call, HeaderMap::new(), Some(feed)).await;
+        return if call.method.known() == Some(Method::ListTools) {
+            reply.map(|list| core.plans.learn(list))
+        } else {
+            reply
+        };
+    };
+    if core.plans.may_not_know(&tool.name) {
+        list_once(core, call, tool).await;
+    }
+    let reply = attempt(core, call, mirrored_arguments(core, tool)?, Some(feed)).await;
+    match &reply {
+        // The list was out of date, and nothing was done.
+        Err(ExchangeError::Link(LinkError { kind: LinkErrorKind::Status(_, Some(error)), .. }))
+            if error.code == ErrorCode::HEADER_MISMATCH =>
+        {
+            tracing::debug!(tool = %tool.name, "the headers of a call are not right any more; listing again");
+            list(core, call, tool).await;
+            attempt(core, call, mirrored_arguments(core, tool)?, Some(feed)).await
+        }
+        _ => reply,
+    }
+}
+
+/// The arguments that travel in headers.
+fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkError> {
+    let mut headers = HeaderMap::new();
+    match core.plans.plan(&tool.name) {
+        Some(Plan::Mirror(plan)) => {
+            for (name, value) in plan.headers(&tool.arguments) {
+                insert(&mut headers, &name, &value);
+            }
+        }
+        Some(Plan::Invalid(why)) => {
+            let text = format!("the tool {:?} cannot be called over HTTP: {why}", tool.name);
+            return Err(LinkError::new(LinkErrorKind::Malformed, Delivery::NotSent, text));
+        }
+        None => {}
+    }
+    Ok(headers)
+}
+
+/// Reads the list of tools, unless that was done in the meantime.
+async fn list_once(core: &Core, call: &Call, tool: &ToolCall) {
+    let _turn = core.plans.listing.lock().await;
+    if core.plans.may_not_know(&tool.name) {
+        list(core, call, tool).await;
+    }
+}
+
+/// Reads the list of tools up to the page that has the tool.
+async fn list(core: &Core, call: &Call, tool: &ToolCall) {
+    let mut cursor: Option<String> = None;
+    for page in 0..MAX_TOOL_PAGES {
+        let Some(request) = Call::list(&tool.meta, &call.headers, page, cursor.as_deref()) else { return };
+        match attempt(core, &request, HeaderMap::new(), None).await {
+            Ok(result) => {
+                let (found, next) = plans::look_for(&tool.name, &result);
+                core.plans.learn(result);
+                match next {
+                    Some(next) if !found => cursor = Some(next),
+                    _ => return,
+                }
+            }
+            Err(error) => {
+                // The call itself will tell what is wrong with the server.
+                tracing::debug!(?error, "the list of tools cannot be read");
+                return core.plans.give_up();
+            }
+        }
+    }
+}
+
+/// Sends a request once and waits for its answer.
+async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&ExchangeFeed>) -> Reply {
+    let mut headers = call.headers.clone();
+    headers.extend(more);
+    let response = core.endpoint.ask(call.message.clone(), headers).await?;
+    match Answer::of(response, &core.endpoint.settings().limits).await? {
+        Answer::Nothing(status) => Err(nothing(status).into()),
+        Answer::Message(bytes) => match Message::parse(&bytes) {
+            Ok(message) => take(core, call, message, feed).unwrap_or_else(|| {
+                Err(fault::malformed("the response is not the answer to the request").into())
+            }),
+            Err(fault) => Err(fault::malformed(format!("the server's answer is no message: {fault}")).into()),
+        },
+        Answer::Events(stream) => read(core, call, stream, feed).await,
+    }
+}
+
+async fn read(core: &Core, call: &Call, mut stream: EventStream, feed: Option<&ExchangeFeed>) -> Reply {
+    let mut garbage = 0;
+    while garbage < MAX_GARBAGE {
+        let event = match stream.next().await {
+            Ok(Some(event)) => event,
+            Ok(None) => return Err(fault::cut_off("the stream ended before the answer").into()),
+            Err(error @ crate::client::events::StreamFault::Broken(_)) => {
+                return Err(fault::cut_off(error.to_string()).into());
+            }
+            Err(error) => return Err(fault::malformed(error.to_string()).into()),
+        };
+        if event.data.is_empty() {
+            continue;
+        }
+        match Message::parse(&event.data.into()) {
+            Ok(message) => {
+                garbage = 0;
+                if let Some(reply) = take(core, call, message, feed) {
+                    stream.release();
+                    return reply;
+                }
+            }
+            Err(fault) => {
+                tracing::warn!(%fault, "the server sent something that is no message");
+                garbage += 1;
+            }
+        }
+    }
+    Err(fault::malformed(format!("the server sent {garbage} events in a row that are no messages")).into())
+}
+
+/// Takes one message in; the answer to the request is the last one.
+fn take(core: &Core, call: &Call, message: Message, feed: Option<&ExchangeFeed>) -> Option<Reply> {
+    match message {
+        Message::Response(response) if response.id.as_ref().is_none_or(|id| *id == call.id) => {
+            return Some(response.outcome.map_err(ExchangeError::Rpc));
+        }
+        Message::Response(response) => tracing::debug!(id = ?response.id, "an answer that nobody waits for"),
+        Message::Notification(notification) => notice(core, call, notification, feed),
+        Message::Request(request) => {
+            tracing::warn!(method = %request.method, "a modern server must not send requests");
+        }
+    }
+    None
+}
+
+fn notice(core: &Core, call: &Call, notification: Notification, feed: Option<&ExchangeFeed>) {
+    let is_progress = notification.method.known() == Some(Method::Progress);
+    match feed {
+        Some(feed) if is_progress && token_of(&notification).is_some_and(|token| token == call.id) => {
+            feed.progress(notification);
+        }
+        _ => core.notification(&notification),
+    }
+}

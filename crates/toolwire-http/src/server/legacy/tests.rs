@@ -1,0 +1,189 @@
+//! How many sessions there are, and when they go.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::json;
+use tokio::time::advance;
+use toolwire_protocol::{Message, classify::Verdict, peek::Peek};
+use toolwire_server::{Extensions, Server, tool};
+
+use super::{
+    endpoint::{LegacyEndpoint, SessionLookup},
+    sessions::EVICTABLE_AFTER,
+};
+use crate::server::{HttpLimits, config::HttpConfig};
+
+fn endpoint(limits: HttpLimits) -> LegacyEndpoint {
+    let server = Server::builder("test", "1.0").tool(tool("echo", || async { "echo" })).build().unwrap();
+    LegacyEndpoint::new(server, Arc::new(HttpConfig { limits, ..HttpConfig::default() }), None)
+}
+
+fn few() -> HttpLimits {
+    HttpLimits { sessions: 3, ..HttpLimits::default() }
+}
+
+/// Sends `initialize`; gives the headers of the new session, or the status.
+async fn initialize(endpoint: &LegacyEndpoint) -> Result<HeaderMap, StatusCode> {
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let response =
+        post(endpoint, &HeaderMap::new(), SessionLookup::Unnamed, Verdict::Initialize, &message).await;
+    let mut headers = HeaderMap::new();
+    match response.headers().get("mcp-session-id") {
+        Some(id) => headers.insert("mcp-session-id", id.clone()),
+        None => return Err(response.status()),
+    };
+    Ok(headers)
+}
+
+async fn initialized(endpoint: &LegacyEndpoint) -> HeaderMap {
+    let headers = initialize(endpoint).await.unwrap();
+    let found = endpoint.find(&headers, None);
+    let SessionLookup::Found(session) = &found else { panic!("{found:?}") };
+    let verdict = Verdict::Legacy(session.version());
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let response = post(endpoint, &headers, found, verdict, &note).await;
+    assert_eq!(response.status(), StatusCode::ACCEPTED);
+    headers
+}
+
+async fn post(
+    endpoint: &LegacyEndpoint,
+    headers: &HeaderMap,
+    found: SessionLookup,
+    verdict: Verdict,
+    message: &serde_json::Value,
+) -> http::Response<crate::server::Body> {
+    let message = Message::parse(&message.to_string().into()).unwrap();
+    endpoint.post(verdict, found, message, Peek::default(), headers, None, Extensions::default()).await
+}
+
+fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {
+    matches!(endpoint.find(headers, None), SessionLookup::Found(_))
+}
+
+/// Lets the sweeper have its turn.
+async fn settle() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_not_used_expires() {
+    let endpoint = endpoint(HttpLimits::default());
+    let headers = initialized(&endpoint).await;
+    advance(Duration::from_secs(29 * 60)).await;
+    assert!(is_known(&endpoint, &headers));
+    // Being asked for has kept it.
+    advance(Duration::from_secs(29 * 60)).await;
+    assert!(is_known(&endpoint, &headers));
+    advance(Duration::from_secs(30 * 60)).await;
+    assert!(!is_known(&endpoint, &headers));
+    assert_eq!(endpoint.sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_is_not_finished_expires_sooner() {
+    let limits = HttpLimits::default();
+    let endpoint = endpoint(limits.clone());
+    let headers = initialize(&endpoint).await.unwrap();
+    advance(limits.session_handshake - Duration::from_secs(1)).await;
+    assert!(is_known(&endpoint, &headers));
+    // Here being asked for does not help.
+    advance(Duration::from_secs(1)).await;
+    assert!(!is_known(&endpoint, &headers));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_stream_keeps_its_session() {
+    let endpoint = endpoint(HttpLimits::default());
+    let headers = initialized(&endpoint).await;
+    let response = endpoint.get(&headers, None).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    advance(Duration::from_secs(60 * 60)).await;
+    settle().await;
+    assert_eq!(endpoint.sessions(), 1);
+    drop(response);
+    advance(Duration::from_secs(29 * 60)).await;
+    settle().await;
+    assert_eq!(endpoint.sessions(), 1);
+    advance(Duration::from_secs(60)).await;
+    settle().await;
+    assert_eq!(endpoint.sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_sessions_that_never_come_back_are_bounded_and_go() {
+    let limits = HttpLimits::default();
+    let longest = limits.session_handshake + Duration::from_secs(10);
+    let endpoint = endpoint(limits);
+    for _ in 0..10_100 {
+        initialize(&endpoint).await.unwrap();
+    }
+    assert_eq!(endpoint.sessions(), 10_000);
+    // Nobody asks for anything; the sweeper does it alone.
+    tokio::time::sleep(longest).await;
+    assert_eq!(endpoint.sessions(), 0);
+    // And it is there again for those who come later.
+    initialize(&endpoint).await.unwrap();
+    tokio::time::sleep(longest).await;
+    assert_eq!(endpoint.sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_it_is_full_unfinished_handshakes_go_first() {
+    let endpoint = endpoint(few());
+    let (one, two) = (initialized(&endpoint).await, initialized(&endpoint).await);
+    let unfinished = initialize(&endpoint).await.unwrap();
+    let newest = initialize(&endpoint).await.unwrap();
+    assert!(!is_known(&endpoint, &unfinished));
+    for headers in [&one, &two, &newest] {
+        assert!(is_known(&endpoint, headers));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_it_is_full_the_longest_idle_goes_but_none_that_is_in_use() {
+    let endpoint = endpoint(few());
+    let one = initialized(&endpoint).await;
+    advance(Duration::from_secs(1)).await;
+    let two = initialized(&endpoint).await;
+    let three = initialized(&endpoint).await;
+    assert_eq!(initialize(&endpoint).await, Err(StatusCode::SERVICE_UNAVAILABLE));
+    let stream = endpoint.get(&one, None).await;
+    advance(EVICTABLE_AFTER).await;
+    assert!(is_known(&endpoint, &three));
+    // The first has a stream, the third was just used.
+    let newest = initialize(&endpoint).await.unwrap();
+    assert!(!is_known(&endpoint, &two));
+    for headers in [&one, &three, &newest] {
+        assert!(is_known(&endpoint, headers));
+    }
+    drop(stream);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_says_when_to_come_back() {
+    let endpoint = endpoint(HttpLimits { sessions: 0, ..HttpLimits::default() });
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let response =
+        post(&endpoint, &HeaderMap::new(), SessionLookup::Unnamed, Verdict::Initialize, &message).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], HeaderValue::from(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sweeper_ends_with_its_endpoint() {
+    let endpoint = endpoint(HttpLimits::default());
+    initialized(&endpoint).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert_eq!(tasks(), 1);
+    drop(endpoint);
+    settle().await;
+    assert_eq!(tasks(), 0);
+}
