@@ -54,7 +54,8 @@ async fn book(
     cx: Context,
 ) -> Result<String> {
     // A choice. Whoever says no here has lost nothing.
-    let Answer::Accept(choice) = cx.elicit::<Choice>(format!("From {from} to {to}. How?")).key("how").await? else {
+    let Answer::Accept(choice) = cx.elicit::<Choice>(format!("From {from} to {to}. How?")).key("how").await?
+    else {
         return Ok("Nothing was booked.".to_owned());
     };
 
@@ -71,12 +72,15 @@ async fn book(
     if cx.client().can(ClientCan::ElicitUrl) {
         let page = format!("https://trains.example/pay/{order}");
         let paid = cx.elicit_url(page, "Please pay for your ticket.").key("pay").await?;
-        let Answer::Accept(visit) = paid else { return Ok("You did not pay, so nothing was booked.".to_owned()) };
+        let Answer::Accept(visit) = paid else {
+            return Ok("You did not pay, so nothing was booked.".to_owned());
+        };
         visit.complete().await;
     }
 
     let bicycle = if choice.bicycle { " and a bicycle" } else { "" };
-    let ticket = format!("{} from {from} to {to}, {:?} class{bicycle}, order {order}", offer.train, choice.class);
+    let ticket =
+        format!("{} from {from} to {to}, {:?} class{bicycle}, order {order}", offer.train, choice.class);
     Ok(format!("Booked: {ticket}.{}", summary(&cx, &ticket).await?))
 }
 
@@ -94,7 +98,9 @@ async fn summary(cx: &Context, ticket: &str) -> Result<String> {
 
 async fn find_train(from: &str, to: &str, class: Class) -> Offer {
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let euros = 19 + u32::try_from(from.len() * to.len()).unwrap_or(0) * if matches!(class, Class::First) { 2 } else { 1 };
+    let euros = 19
+        + u32::try_from(from.len() * to.len()).unwrap_or(0)
+            * if matches!(class, Class::First) { 2 } else { 1 };
     Offer { train: format!("EC {}", 100 + from.len() * 7 + to.len()), euros }
 }
 

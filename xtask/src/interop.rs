@@ -152,7 +152,8 @@ fn checks(output: &str) -> Result<usize, String> {
     }
 }
 
-fn install_node(source: &Path, place: &Path) -> Result<(), String> {
+/// Installs the packages that `source` pins, with what is beside them, in `place`.
+pub(crate) fn install_node(source: &Path, place: &Path) -> Result<(), String> {
     copy(source, place, &["json", "mjs"])?;
     install_once(&place.join("package-lock.json"), &place.join("installed"), || {
         let arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];

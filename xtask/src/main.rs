@@ -4,6 +4,7 @@
 //! environment and is handed on to the checks untouched.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its user")]
 
+mod conformance;
 mod documents;
 mod edges;
 mod interop;
@@ -16,9 +17,12 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
+       cargo xtask conformance
 
+test runs every check:
   --list        name the steps and exit
-  --only STEP   run just this step; may be repeated";
+  --only STEP   run just this step; may be repeated
+conformance runs the official suite against our server and our client, which test does as well.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -55,6 +59,13 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
         Some("test") => {}
+        Some("conformance") => {
+            return match arguments.next() {
+                None => Ok(Request::Test { only: vec!["conformance".to_owned()] }),
+                Some("--help" | "-h") => Ok(Request::Help),
+                Some(other) => Err(format!("unknown option `{other}`")),
+            };
+        }
         None | Some("help" | "--help" | "-h") => return Ok(Request::Help),
         Some(other) => return Err(format!("unknown command `{other}`")),
     }
@@ -84,6 +95,8 @@ mod tests {
         assert_eq!(parsed(""), Ok(Request::Help));
         assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
         assert_eq!(parsed("test --list"), Ok(Request::List));
+        let only = vec!["conformance".to_owned()];
+        assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
         let only = vec!["lint".to_owned(), "demo".to_owned()];
         assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
     }
@@ -92,6 +105,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
         assert_eq!(parsed("test --fast"), Err("unknown option `--fast`".to_owned()));
+        assert_eq!(parsed("conformance --fast"), Err("unknown option `--fast`".to_owned()));
         assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
     }
 }

@@ -5,7 +5,8 @@
 //! of the group.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -97,6 +98,42 @@ impl Program {
         if status.success() { Ok(output) } else { Err(format!("`{shown}` failed: {status}")) }
     }
 
+    /// Runs the program with all of its output going to `log`, and returns how it ended.
+    pub(crate) fn logged(mut self, log: &File) -> Result<ExitStatus, String> {
+        let copy = || log.try_clone().map_err(|error| format!("the log of `{}`: {error}", self.shown));
+        let (stdout, stderr) = (copy()?, copy()?);
+        self.command.stdout(stdout).stderr(stderr);
+        let mut running = self.start()?;
+        self.wait(&mut running)
+    }
+
+    /// Starts a program that goes on until it is dropped, and waits for the first line it writes to stdout.
+    pub(crate) fn serve(mut self) -> Result<Service, String> {
+        self.command.stdout(Stdio::piped());
+        let mut running = self.start()?;
+        let (sender, receiver) = mpsc::channel();
+        if let Some(stdout) = running.child.stdout.take() {
+            thread::spawn(move || {
+                let mut stdout = BufReader::new(stdout);
+                let mut line = String::new();
+                let read = stdout.read_line(&mut line).map(|_| line);
+                // Nobody listens any more when the line came too late.
+                let _ = sender.send(read);
+                // A program whose output is not read may be stopped by it.
+                let _ = std::io::copy(&mut stdout, &mut std::io::sink());
+            });
+        }
+        let line = receiver
+            .recv_timeout(self.limit)
+            .map_err(|_| format!("`{}` said nothing within {:?}", self.shown, self.limit))?
+            .map_err(|error| format!("reading from `{}`: {error}", self.shown))?;
+        let announced = line.trim().to_owned();
+        if announced.is_empty() {
+            return Err(format!("`{}` ended before it was ready", self.shown));
+        }
+        Ok(Service { _running: running, announced })
+    }
+
     fn start(&mut self) -> Result<Running, String> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
@@ -120,6 +157,20 @@ impl Program {
 
     fn judge(&self, status: ExitStatus) -> Result<(), String> {
         if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", self.shown)) }
+    }
+}
+
+/// A program that serves; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Service {
+    _running: Running,
+    announced: String,
+}
+
+impl Service {
+    /// The first line it wrote.
+    pub(crate) fn announced(&self) -> &str {
+        &self.announced
     }
 }
 
@@ -194,6 +245,28 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
         assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+    }
+
+    #[test]
+    fn a_service_announces_itself_and_ends_when_dropped() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut program = Program::new("sh", LONG).args(["-c", "echo ready; exec sleep 60"]);
+        program.command.stderr(writer);
+        let service = program.serve().unwrap();
+        assert_eq!(service.announced(), "ready");
+        drop(service);
+        // The pipe is held open by the service alone.
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
+        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+    }
+
+    #[test]
+    fn a_service_that_says_nothing_is_an_error() {
+        let error = Program::new("sh", LONG).args(["-c", "exit 0"]).serve().unwrap_err();
+        assert!(error.contains("ended before it was ready"), "{error}");
+        let silent = Program::new("sh", Duration::from_millis(100)).args(["-c", "sleep 60"]);
+        assert!(silent.serve().unwrap_err().contains("said nothing within"));
     }
 
     #[test]

@@ -57,7 +57,11 @@ fn builder() -> ClientBuilder {
         .on_elicit(|question| async move {
             // The person agrees to everything and leaves the rest of the form as it is.
             let asked = question.schema().is_some_and(|form| form.properties.contains_key("confirmed"));
-            if asked { ElicitReply::accept(json!({ "confirmed": true })) } else { ElicitReply::accept_defaults() }
+            if asked {
+                ElicitReply::accept(json!({ "confirmed": true }))
+            } else {
+                ElicitReply::accept_defaults()
+            }
         })
         .on_sample(|_| async {
             Ok(CreateMessageResult::new(Role::Assistant, Content::text("Paris"), "a-model-for-tests"))

@@ -1,10 +1,10 @@
 //! Resources of every kind, and one to be watched.
 
+use serde_json::Value;
 use toolwire::{
     Group, Json, json, resource,
     wire::{BlobResourceContents, ResourceContents},
 };
-use serde_json::Value;
 
 use super::content::PIXEL;
 

@@ -1,7 +1,7 @@
 //! Tools whose input schema is what is tested.
 
-use toolwire::{Args, Group, json, tool};
 use serde_json::Value;
+use toolwire::{Args, Group, json, tool};
 
 pub(super) fn routes() -> Group {
     let composed = tool("json_schema_2020_12_tool", json_schema_2020_12)

@@ -2,11 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
-use toolwire::{
-    Client,
-    serde::Deserialize,
-    wire::ResourceContents,
-};
+use toolwire::{Client, serde::Deserialize, wire::ResourceContents};
 
 use super::{SkillEntry, SkillResources, digest, frontmatter};
 

@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn frontmatter_is_read_line_by_line() {
-        let text = "---\nname: pdf\ndescription: Reads: and writes\nversion: 2\nquoted: \"yes\"\n---\n\nBody.\n";
+        let text =
+            "---\nname: pdf\ndescription: Reads: and writes\nversion: 2\nquoted: \"yes\"\n---\n\nBody.\n";
         let expected =
             json!({ "name": "pdf", "description": "Reads: and writes", "version": 2, "quoted": "yes" });
         assert_eq!(frontmatter(text).map(serde_json::Value::Object), Some(expected));
@@ -101,7 +102,9 @@ mod tests {
 
     #[test]
     fn what_is_no_plain_frontmatter_is_none() {
-        for text in ["", "name: pdf\n", "---\nname: pdf\n", "---\nlist:\n  - a\n---\n", "---\nno colon\n---\n"] {
+        for text in
+            ["", "name: pdf\n", "---\nname: pdf\n", "---\nlist:\n  - a\n---\n", "---\nno colon\n---\n"]
+        {
             assert_eq!(frontmatter(text), None, "{text:?}");
         }
     }

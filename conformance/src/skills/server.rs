@@ -121,7 +121,9 @@ pub fn serve(server: ServerBuilder, skills: Vec<Skill>) -> ServerBuilder {
 fn children(skills: &[Skill], directory: &str) -> Vec<Value> {
     let mut found = BTreeMap::new();
     for (uri, text) in skills.iter().flat_map(|skill| &skill.files) {
-        let Some(path) = uri.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) else { continue };
+        let Some(path) = uri.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) else {
+            continue;
+        };
         let (name, child) = match path.split_once('/') {
             Some((folder, _)) => {
                 let uri = format!("{directory}/{folder}");
@@ -145,7 +147,10 @@ mod tests {
     fn a_folder_has_its_files_and_folders() {
         let skills = sample();
         let names = |directory| -> Vec<String> {
-            children(&skills, directory).iter().map(|child| child["name"].as_str().unwrap().to_owned()).collect()
+            children(&skills, directory)
+                .iter()
+                .map(|child| child["name"].as_str().unwrap().to_owned())
+                .collect()
         };
         assert_eq!(names("skill://pdf-processing"), ["SKILL.md", "references"]);
         assert_eq!(names("skill://pdf-processing/references"), ["FORMS.md"]);

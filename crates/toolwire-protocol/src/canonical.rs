@@ -32,7 +32,7 @@ fn write_value(value: &Value, out: &mut String) {
         // A whole number is the same number with and without a fraction of zero.
         Value::Number(number) => {
             match number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0) {
-                Some(whole) => out.push_str(&format!("{whole:.0}")),
+                Some(whole) => drop(write!(out, "{whole:.0}")),
                 None => out.push_str(&number.to_string()),
             }
         }

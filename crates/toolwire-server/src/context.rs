@@ -200,6 +200,13 @@ impl FromContext for Context {
 #[expect(clippy::exhaustive_structs, reason = "a name and nothing else")]
 pub struct Principal(pub Arc<str>);
 
+impl Principal {
+    /// A caller by a name that no other one has.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+}
+
 /// Values by their type: what a transport attaches to a request, and the states of a server.
 #[derive(Clone, Default)]
 pub struct Extensions(Option<Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);

@@ -239,10 +239,9 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::Complete(result) => codec.write(version, result, out),
         Reply::Listen(result) => codec.write(version, result, out),
         Reply::InputRequired(result) => codec.write(version, result, out),
-        // The engine has turned these into questions before.
-        Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
-        Reply::Empty => codec.write(version, EmptyResult::new(), out),
+        // The engine has turned questions into a result of their own before.
+        Reply::Empty | Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
         Reply::Prepared(Prepared(bytes)) => {
             out.extend_from_slice(&bytes);
             Ok(())

@@ -40,7 +40,12 @@ pub(crate) fn run() -> Result<(), String> {
     let start = Instant::now();
     let server = Program::new(target.join("debug/conformance-server"), SERVER_LIMIT).args(["--port", "0"]);
     let server = server.serve()?;
-    let suite = Suite { place, results, url: server.announced().to_owned(), client: target.join("debug/conformance-client") };
+    let suite = Suite {
+        place,
+        results,
+        url: server.announced().to_owned(),
+        client: target.join("debug/conformance-client"),
+    };
     let mut results = Results::default();
     legs::run(&suite, &mut results)?;
     drop(server);

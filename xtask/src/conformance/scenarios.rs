@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn the_list_is_read_by_sections() {
         let scenarios = Scenarios::parse(LIST).unwrap();
-        let names = |side: &[super::Scenario]| -> Vec<String> { side.iter().map(|it| it.name.clone()).collect() };
+        let names =
+            |side: &[super::Scenario]| -> Vec<String> { side.iter().map(|it| it.name.clone()).collect() };
         assert_eq!(names(&scenarios.server), ["ping", "tasks"]);
         assert_eq!(names(&scenarios.client), ["call"]);
         assert!(scenarios.server[0].is_for("2025-11-25") && !scenarios.server[0].is_for("2026-07-28"));

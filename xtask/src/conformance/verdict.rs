@@ -17,23 +17,32 @@ pub(super) enum Verdict {
     Failed(String),
 }
 
-/// Every scenario that left something in `folder`, with what became of it.
-pub(super) fn read(folder: &Path) -> Result<Vec<(String, Verdict)>, String> {
+/// Every scenario that left something in `folder`, with what became of it. The suite puts `prefix` in front of
+/// the names of some.
+pub(super) fn read(folder: &Path, prefix: &str) -> Result<Vec<(String, Verdict)>, String> {
     let mut found = Vec::new();
-    collect(folder, "", &mut found)?;
+    collect(folder, prefix, "", &mut found)?;
     found.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(found)
 }
 
-fn collect(folder: &Path, prefix: &str, found: &mut Vec<(String, Verdict)>) -> Result<(), String> {
+fn collect(
+    folder: &Path,
+    prefix: &str,
+    parent: &str,
+    found: &mut Vec<(String, Verdict)>,
+) -> Result<(), String> {
     let explain = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(explain)? {
         let path = entry.map_err(explain)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match scenario(&name) {
-            Some(scenario) => found.push((format!("{prefix}{scenario}"), judge(&path.join("checks.json")))),
+            Some(scenario) => {
+                let scenario = scenario.strip_prefix(prefix).unwrap_or(scenario);
+                found.push((format!("{parent}{scenario}"), judge(&path.join("checks.json"))));
+            }
             // Scenarios such as `auth/dpop` have a slash in their name.
-            None if path.is_dir() => collect(&path, &format!("{prefix}{name}/"), found)?,
+            None if path.is_dir() => collect(&path, prefix, &format!("{parent}{name}/"), found)?,
             None => {}
         }
     }
@@ -44,22 +53,19 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<(String, Verdict)>) -> R
 fn scenario(folder: &str) -> Option<&str> {
     let (name, time) = folder.split_at_checked(folder.len().checked_sub(TIME.len())?)?;
     let digit = |found: char| if found.is_ascii_digit() { '0' } else { found };
-    let is_time = time.chars().map(digit).eq(TIME.chars());
-    is_time.then(|| name.strip_prefix("server-").filter(|_| !is_itself(name)).unwrap_or(name))
-}
-
-/// Folders of server scenarios begin with `server-`, and so do the names of some scenarios themselves; only
-/// those of the client, which have no prefix of their own, could be mistaken, and none of them begins so.
-fn is_itself(_name: &str) -> bool {
-    false
+    time.chars().map(digit).eq(TIME.chars()).then_some(name)
 }
 
 fn judge(checks: &Path) -> Verdict {
     // The folder is made before the scenario runs, so one without checks was given up.
-    let Ok(text) = fs::read_to_string(checks) else { return Verdict::Failed("it did not come to its end".to_owned()) };
+    let Ok(text) = fs::read_to_string(checks) else {
+        return Verdict::Failed("it did not come to its end".to_owned());
+    };
     let checks: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
-    let having = |status: &str| -> Vec<&Value> { checks.iter().filter(|check| check["status"] == status).collect() };
-    let wrong: Vec<String> = ["FAILURE", "WARNING"].iter().flat_map(|status| having(status)).map(explain).collect();
+    let having =
+        |status: &str| -> Vec<&Value> { checks.iter().filter(|check| check["status"] == status).collect() };
+    let wrong: Vec<String> =
+        ["FAILURE", "WARNING"].iter().flat_map(|status| having(status)).map(explain).collect();
     let succeeded = having("SUCCESS").len();
     match wrong.as_slice() {
         [] if succeeded > 0 => Verdict::Passed(succeeded),
@@ -82,8 +88,10 @@ mod tests {
     #[test]
     fn folders_are_named_after_scenarios() {
         assert_eq!(scenario("tools_call-2026-08-07T14-58-45-123Z"), Some("tools_call"));
-        assert_eq!(scenario("server-ping-2026-08-07T14-58-45-123Z"), Some("ping"));
-        assert_eq!(scenario("server-server-sse-polling-2026-08-07T14-58-45-123Z"), Some("server-sse-polling"));
+        assert_eq!(
+            scenario("server-server-stateless-2026-08-07T14-58-45-123Z"),
+            Some("server-server-stateless")
+        );
         assert_eq!(scenario("log.txt"), None);
         assert_eq!(scenario("auth"), None);
         assert_eq!(scenario("a-name-that-is-long-but-has-no-time-at-its-end"), None);
@@ -93,8 +101,11 @@ mod tests {
     fn only_success_without_warnings_passes() {
         let folder = std::env::temp_dir().join(format!("xtask-verdict-{}", std::process::id()));
         let cases = [
-            ("good", Some(r#"[{"status":"SUCCESS"},{"status":"SKIPPED"}]"#)),
-            ("auth/warned", Some(r#"[{"status":"SUCCESS"},{"id":"a","status":"WARNING","errorMessage":"late"}]"#)),
+            ("server-good", Some(r#"[{"status":"SUCCESS"},{"status":"SKIPPED"}]"#)),
+            (
+                "auth/warned",
+                Some(r#"[{"status":"SUCCESS"},{"id":"a","status":"WARNING","errorMessage":"late"}]"#),
+            ),
             ("bad", Some(r#"[{"id":"b","status":"FAILURE","description":"Says so"}]"#)),
             ("idle", Some(r#"[{"status":"SKIPPED"}]"#)),
             ("dead", None),
@@ -106,7 +117,7 @@ mod tests {
                 fs::write(folder.join("checks.json"), checks).unwrap();
             }
         }
-        let found = read(&folder).unwrap();
+        let found = read(&folder, "server-").unwrap();
         fs::remove_dir_all(&folder).unwrap();
         let failed = |why: &str| Verdict::Failed(why.to_owned());
         let expected = [

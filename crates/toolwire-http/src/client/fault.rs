@@ -1,7 +1,5 @@
 //! What went wrong between here and the server, in words for a person.
 
-use std::error::Error as _;
-
 use http::{HeaderMap, StatusCode, header};
 use toolwire_client::{
     Delivery,

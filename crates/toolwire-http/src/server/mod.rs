@@ -12,7 +12,6 @@ mod edge;
 mod io;
 mod legacy;
 mod modern;
-mod principal;
 mod read;
 mod response;
 mod serve;
@@ -24,8 +23,8 @@ pub use body::Body;
 pub use builder::{HttpBuilder, HttpConfigError};
 pub use config::{Cors, HttpLimits, Legacy};
 pub use legacy::{EventLog, EventLogLimits, LegacyStream, LoggedEvent, MemoryEventLog, SessionId, StreamKey};
-pub use principal::Principal;
 pub use serve::{Serve, serve_http};
 pub use service::HttpService;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};
+pub use toolwire_server::Principal;

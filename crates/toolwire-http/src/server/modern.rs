@@ -22,10 +22,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 use toolwire_protocol::{Method, Request, RpcError, Version, peek::Peek};
-use toolwire_server::{
-    Extensions,
-    engine::{Answered, Call, Seat},
-};
+use toolwire_server::engine::{Answered, Call, Seat};
 
 use super::{
     Body,
@@ -33,7 +30,7 @@ use super::{
     edge,
     read::Accepts,
     response,
-    service::Shared,
+    service::{Shared, attach},
 };
 
 /// A modern request that has passed the ladder.
@@ -51,8 +48,7 @@ pub(crate) async fn answer(shared: &Shared, asked: Asked) -> Response<Body> {
     if request.method.known() == Some(Method::CallTool)
         && let Err(fault) = shared.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
     {
-        let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
-        return response::error(status, Some(&id), &fault.rpc_error());
+        return shared.refuse(fault, Some(&id));
     }
     let listens = request.method.known() == Some(Method::Listen);
     if listens && !accepts.events {
@@ -64,9 +60,7 @@ pub(crate) async fn answer(shared: &Shared, asked: Asked) -> Response<Body> {
         let error = RpcError::internal("the server is busy: too many requests are open; try again later");
         return response::error(StatusCode::TOO_MANY_REQUESTS, Some(&id), &error);
     };
-    let mut extensions = Extensions::default();
-    extensions.insert(Arc::new(parts));
-    let call = match Call::new(&shared.server, request, peek, Seat::Modern(version), extensions) {
+    let call = match Call::new(&shared.server, request, peek, Seat::Modern(version), attach(parts)) {
         Ok(call) => call,
         Err(answered) => return response::json(answered.status, answered.body),
     };

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use tokio::sync::Semaphore;
 use toolwire_protocol::{
-    Message, RpcError, Version,
+    Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
@@ -169,12 +169,12 @@ impl Shared {
         if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
             return response::empty(StatusCode::NOT_FOUND);
         }
-        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let principal = principal(&parts);
         match parts.method {
             Method::POST => self.post(parts, body).await,
             Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
             Method::DELETE if self.has_sessions(&parts) => {
-                self.legacy.delete(&parts.headers, principal).await
+                self.legacy.delete(&parts.headers, principal.as_deref())
             }
             _ => self.not_allowed(&parts),
         }
@@ -220,7 +220,7 @@ impl Shared {
             Message::Request(request) => Peek::of(&request.params),
             _ => Peek::default(),
         };
-        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let view = HeaderView {
             protocol_version: edge::text(&parts.headers, MCP_PROTOCOL_VERSION),
@@ -229,7 +229,8 @@ impl Shared {
         };
         let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
         match (verdict, message) {
-            (Verdict::Reject(fault), message) => self.refuse(fault, &message),
+            (Verdict::Reject(fault), Message::Request(request)) => self.refuse(fault, Some(&request.id)),
+            (Verdict::Reject(fault), _) => self.refuse(fault, None),
             (Verdict::Modern(version), Message::Request(request)) => {
                 modern::answer(self, modern::Asked { parts, request, peek, version, accepts }).await
             }
@@ -237,7 +238,8 @@ impl Shared {
             // notification is of interest.
             (Verdict::Modern(_) | Verdict::Ignore, _) => response::empty(StatusCode::ACCEPTED),
             (verdict, message) => {
-                let (headers, extensions) = attach(parts);
+                let headers = parts.headers.clone();
+                let extensions = attach(parts);
                 self.legacy.post(verdict, found, message, peek, &headers, principal, extensions).await
             }
         }
@@ -245,22 +247,26 @@ impl Shared {
 
     /// An array of messages, which one legacy revision has.
     async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
-        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
+        let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
+            _ if modern => false,
+            LegacyView::UnknownSession => return self.refuse(Fault::UnknownSession, None),
             LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
             LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
             _ => false,
         };
-        if !takes_batches || header.map(VersionField::of).is_some_and(|version| version.is_modern()) {
+        if !takes_batches {
             return refuse_envelope(fault);
         }
-        let (headers, extensions) = attach(parts);
+        let headers = parts.headers.clone();
+        let extensions = attach(parts);
         self.legacy.batch(bytes, found, &headers, principal, extensions).await
     }
 
-    fn refuse(&self, mut fault: Fault, message: &Message) -> Response<Body> {
+    pub(crate) fn refuse(&self, mut fault: Fault, id: Option<&RequestId>) -> Response<Body> {
         if self.config.legacy == Legacy::Off
             && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } =
                 &mut fault
@@ -268,22 +274,25 @@ impl Shared {
             // What the server serves elsewhere is of no use here.
             supported.retain(|version| version.is_modern());
         }
-        let id = match message {
-            Message::Request(request) => Some(&request.id),
-            _ => None,
-        };
         tracing::debug!(?fault, "a message was refused");
         let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
         response::error(status, id, &fault.rpc_error())
     }
 }
 
-/// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`.
-pub(crate) fn attach(parts: Parts) -> (http::HeaderMap, Extensions) {
-    let headers = parts.headers.clone();
+/// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
+/// sent it.
+pub(crate) fn attach(parts: Parts) -> Extensions {
     let mut extensions = Extensions::default();
+    if let Some(principal) = parts.extensions.get::<Principal>() {
+        extensions.insert(principal.clone());
+    }
     extensions.insert(Arc::new(parts));
-    (headers, extensions)
+    extensions
+}
+
+fn principal(parts: &Parts) -> Option<Arc<str>> {
+    parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0))
 }
 
 fn refuse_envelope(fault: &EnvelopeFault) -> Response<Body> {

@@ -49,7 +49,9 @@ impl Request {
 
     /// A modern call of a tool.
     pub(crate) fn call(tool: &str, arguments: Value) -> Self {
-        Self::modern("tools/call", json!({ "name": tool, "arguments": arguments }))
+        let mut params = json!({ "name": tool });
+        params["arguments"] = arguments;
+        Self::modern("tools/call", params)
     }
 
     pub(crate) fn path(mut self, path: &str) -> Self {
@@ -225,13 +227,11 @@ impl Connection {
                 let event: String = self.events.drain(..end + 2).collect();
                 return Some(event.trim_end().to_owned());
             }
-            match self.chunk().await {
-                Some(chunk) => self.events.push_str(std::str::from_utf8(&chunk).unwrap()),
-                None => {
-                    assert_eq!(self.events, "", "half an event");
-                    return None;
-                }
-            }
+            let Some(chunk) = self.chunk().await else {
+                assert_eq!(self.events, "", "half an event");
+                return None;
+            };
+            self.events.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
 

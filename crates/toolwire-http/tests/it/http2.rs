@@ -17,7 +17,7 @@ async fn connect(fixture: &Fixture) -> Sender {
     sender
 }
 
-fn call(host: &str, tool: &str, meta: Value) -> http::Request<Full<Bytes>> {
+fn call(host: &str, tool: &str, meta: &Value) -> http::Request<Full<Bytes>> {
     let mut message = enveloped("tools/call", json!({ "name": tool, "arguments": { "a": 1, "b": 2 } }));
     for (key, value) in meta.as_object().unwrap() {
         message["params"]["_meta"][key] = value.clone();
@@ -37,9 +37,9 @@ async fn requests_share_a_connection() {
     let fixture = Fixture::start().await;
     let mut sender = connect(&fixture).await;
     // The first request waits while the second one is answered.
-    let first = sender.send_request(call("localhost", "wait", json!({})));
+    let first = sender.send_request(call("localhost", "wait", &json!({})));
     let first = tokio::spawn(first);
-    let second = sender.send_request(call("localhost", "add", json!({}))).await.unwrap();
+    let second = sender.send_request(call("localhost", "add", &json!({}))).await.unwrap();
     assert_eq!((second.status().as_u16(), second.version()), (200, http::Version::HTTP_2));
     let body: Value =
         serde_json::from_slice(&second.into_body().collect().await.unwrap().to_bytes()).unwrap();
@@ -47,7 +47,7 @@ async fn requests_share_a_connection() {
     fixture.go.notify_one();
     let body = first.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
     assert!(String::from_utf8_lossy(&body).contains("done"));
-    let evil = sender.send_request(call("evil.example", "add", json!({}))).await.unwrap();
+    let evil = sender.send_request(call("evil.example", "add", &json!({}))).await.unwrap();
     assert_eq!(evil.status(), 403);
 }
 
@@ -55,13 +55,13 @@ async fn requests_share_a_connection() {
 async fn resetting_a_stream_cancels_its_request_alone() {
     let mut fixture = Fixture::start().await;
     let mut sender = connect(&fixture).await;
-    let hanging = tokio::spawn(sender.send_request(call("localhost", "hang", json!({}))));
+    let hanging = tokio::spawn(sender.send_request(call("localhost", "hang", &json!({}))));
     fixture.hears("started").await;
     hanging.abort();
     let mut both = [fixture.heard.recv().await.unwrap(), fixture.heard.recv().await.unwrap()];
     both.sort_unstable();
     assert_eq!(both, ["cancelled", "dropped"]);
-    let response = sender.send_request(call("localhost", "add", json!({}))).await.unwrap();
+    let response = sender.send_request(call("localhost", "add", &json!({}))).await.unwrap();
     assert_eq!(response.status(), 200);
 }
 
@@ -69,7 +69,7 @@ async fn resetting_a_stream_cancels_its_request_alone() {
 async fn messages_are_streamed() {
     let fixture = Fixture::start().await;
     let mut sender = connect(&fixture).await;
-    let request = call("localhost", "steps", json!({ "progressToken": 1 }));
+    let request = call("localhost", "steps", &json!({ "progressToken": 1 }));
     let mut response = sender.send_request(request).await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let frame = response.body_mut().frame().await.unwrap().unwrap();

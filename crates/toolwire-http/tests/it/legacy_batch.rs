@@ -79,6 +79,8 @@ async fn arrays_are_refused_by_other_versions_and_when_they_are_too_long() {
     let long: Vec<_> = (0..65).map(|id| call(id, "echo")).collect();
     assert_eq!(peer.post(&long.into()).await.status(), StatusCode::BAD_REQUEST);
     assert_eq!(peer.post(&json!([])).await.status(), StatusCode::BAD_REQUEST);
+    peer.delete().await;
+    assert_eq!(peer.post(&json!([call(1, "echo")])).await.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

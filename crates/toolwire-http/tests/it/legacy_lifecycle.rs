@@ -233,6 +233,11 @@ async fn without_sessions_each_request_stands_alone() {
     assert_eq!(gist(&json_body(peer.call(1, "echo").await).await), "echo");
     peer.version = None;
     assert_eq!(gist(&json_body(peer.call(1, "echo").await).await), "echo");
+    for method in ["ping", "logging/setLevel"] {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"level": "info"}});
+        let answer = json_body(peer.post(&request).await).await;
+        assert_eq!(answer["result"], json!({}), "{method}: {answer}");
+    }
     // An id from elsewhere means nothing here.
     peer.session = Some("AAAAAAAAAAAAAAAAAAAAAAAA".into());
     assert_eq!(peer.call(1, "echo").await.status(), StatusCode::OK);

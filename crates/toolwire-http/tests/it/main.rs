@@ -12,6 +12,7 @@ mod http2;
 mod legacy_batch;
 mod legacy_kit;
 mod legacy_lifecycle;
+mod legacy_sockets;
 mod legacy_streams;
 #[cfg(feature = "sse2024")]
 mod legacy_sse2024;

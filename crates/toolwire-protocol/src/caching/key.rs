@@ -73,7 +73,9 @@ impl CacheKey {
     pub(super) fn is_affected_by(&self, updated: &str) -> bool {
         self.uri.as_deref().is_some_and(|uri| {
             uri == updated
-                || updated.strip_prefix(uri).is_some_and(|rest| uri.ends_with('/') || rest.starts_with(['/', '#']))
+                || updated
+                    .strip_prefix(uri)
+                    .is_some_and(|rest| uri.ends_with('/') || rest.starts_with(['/', '#']))
         })
     }
 

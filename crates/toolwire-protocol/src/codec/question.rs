@@ -76,13 +76,13 @@ mod tests {
         }}));
         assert_eq!(adapt(Version::V2024_11_05, &titled), None);
         assert_eq!(adapt(Version::V2025_03_26, &titled), None);
-        let old = adapt(Version::V2025_06_18, &titled).unwrap();
+        let old = adapt(V2025_06_18, &titled).unwrap();
         assert_eq!(old["params"].get("mode"), None);
         assert_eq!(
             old["params"]["requestedSchema"]["properties"]["size"],
             json!({"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]})
         );
-        let new = adapt(Version::V2025_11_25, &titled).unwrap();
+        let new = adapt(V2025_11_25, &titled).unwrap();
         assert_eq!(new["params"]["mode"], "form");
         assert!(new["params"]["requestedSchema"]["properties"]["size"]["oneOf"].is_array());
     }
@@ -92,20 +92,20 @@ mod tests {
         let several = question(json!({"type": "object", "properties": {
             "sizes": {"type": "array", "items": {"type": "string", "enum": ["s", "l"]}}
         }}));
-        assert_eq!(adapt(Version::V2025_06_18, &several), None);
-        assert!(adapt(Version::V2025_11_25, &several).is_some());
+        assert_eq!(adapt(V2025_06_18, &several), None);
+        assert!(adapt(V2025_11_25, &several).is_some());
         let url: InputRequest = serde_json::from_value(json!({
             "method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": "https://example.com"}
         }))
         .unwrap();
-        assert_eq!(adapt(Version::V2025_06_18, &url), None);
-        assert!(adapt(Version::V2025_11_25, &url).is_some());
+        assert_eq!(adapt(V2025_06_18, &url), None);
+        assert!(adapt(V2025_11_25, &url).is_some());
         let tools: InputRequest = serde_json::from_value(json!({
             "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1, "toolChoice": {"mode": "auto"}}
         }))
         .unwrap();
-        assert_eq!(adapt(Version::V2025_06_18, &tools), None);
-        assert!(adapt(Version::V2025_11_25, &tools).is_some());
+        assert_eq!(adapt(V2025_06_18, &tools), None);
+        assert!(adapt(V2025_11_25, &tools).is_some());
         let roots = InputRequest::ListRoots(None);
         assert!(Version::ALL.iter().all(|version| adapt(*version, &roots).is_some()));
     }

@@ -110,7 +110,7 @@ impl StateKeys {
         binding: &Binding,
         mut state: RequestState,
     ) -> Result<String, RpcError> {
-        state.binding = binding.as_str().to_owned();
+        binding.as_str().clone_into(&mut state.binding);
         state.expires = seconds(SystemTime::now()) + self.ttl.as_secs();
         let plain = state.to_plain().map_err(|error| RpcError::internal(error.to_string()))?;
         let nonce = random().map_err(|_| RpcError::internal("no randomness to seal requestState with"))?;

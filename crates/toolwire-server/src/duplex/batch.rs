@@ -53,7 +53,9 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
             connection.post(join(&answers));
         }
         // Only now, so that a connection that drains waits for the answers to be on their way.
-        done.iter().for_each(|cx| connection.land(cx));
+        for cx in &done {
+            connection.land(cx);
+        }
     });
 }
 

@@ -66,6 +66,7 @@ impl Call {
     ///
     /// # Errors
     /// The answer, when the request fails before it reaches a handler.
+    #[expect(clippy::needless_pass_by_value, reason = "a seat is taken by one call")]
     pub fn new(
         server: &Server,
         request: Request,
@@ -73,13 +74,14 @@ impl Call {
         seat: Seat,
         extensions: Extensions,
     ) -> Result<Self, Answered> {
-        Self::start(server, request, peek, seat, extensions, Outbox::own())
+        Self::start(server, request, peek, &seat, extensions, Outbox::own())
     }
 
     /// Starts a request whose messages go out by `queue`, together with those of others.
     ///
     /// # Errors
     /// The answer, when the request fails before it reaches a handler.
+    #[expect(clippy::needless_pass_by_value, reason = "a seat is taken by one call")]
     pub fn over(
         queue: FairQueue,
         server: &Server,
@@ -87,18 +89,18 @@ impl Call {
         peek: Peek,
         seat: Seat,
     ) -> Result<Self, Answered> {
-        Self::start(server, request, peek, seat, Extensions::default(), Outbox::shared(queue))
+        Self::start(server, request, peek, &seat, Extensions::default(), Outbox::shared(queue))
     }
 
     fn start(
         server: &Server,
         request: Request,
         peek: Peek,
-        seat: Seat,
+        seat: &Seat,
         extensions: Extensions,
         outbox: Outbox,
     ) -> Result<Self, Answered> {
-        let (version, client) = match &seat {
+        let (version, client) = match seat {
             Seat::Modern(version) => match modern_client(*version, peek.meta.as_ref()) {
                 Ok(client) => (*version, client),
                 Err(error) => return Err(Answered::error(&request, *version, error)),
@@ -122,13 +124,13 @@ impl Call {
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
             board: Mutex::default(),
-            asks: match &seat {
+            asks: match seat {
                 Seat::Legacy(session) => Some(session.asks()),
                 Seat::Modern(_) | Seat::Sessionless(_) => None,
             },
             server: server.clone(),
         }));
-        if let Seat::Legacy(session) = &seat
+        if let Seat::Legacy(session) = seat
             && let Some(result) = session.answer(&cx)
         {
             return Err(Answered::of(&cx, result));

@@ -39,7 +39,9 @@ impl StderrTail {
 
 /// Who wants to see the lines as they come; the same one when a process is started again.
 #[derive(Clone)]
-pub(super) struct Listener(Arc<Mutex<dyn FnMut(&str) + Send>>);
+pub(super) struct Listener(Arc<Mutex<Tell>>);
+
+type Tell = dyn FnMut(&str) + Send;
 
 impl Listener {
     pub(super) fn new(listener: impl FnMut(&str) + Send + 'static) -> Self {

@@ -96,7 +96,7 @@ async fn writing_to_a_dead_child_is_an_error() {
     assert_eq!(sent.await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
 }
 
-fn spawn_error(process: ChildProcess) -> String {
+fn spawn_error(mut process: ChildProcess) -> String {
     let error = process.spawn().unwrap_err();
     assert!(error.get_ref().unwrap().is::<SpawnError>());
     error.to_string()

@@ -10,8 +10,9 @@ use toolwire_client::{
     link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply},
 };
 use toolwire_protocol::{
-    ErrorCode, Message, Method, MethodName, NameSource, Notification, Peek, RequestId, Version,
+    ErrorCode, Message, Method, MethodName, NameSource, Notification, RequestId, Version,
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
+    peek::Peek,
 };
 
 use super::{

@@ -88,7 +88,7 @@ impl Plans {
         let (mut kept, mut dropped) = (Vec::with_capacity(page.tools.len()), false);
         for raw in page.tools {
             match serde_json::from_str::<Named>(raw.get()) {
-                Ok(Named { name }) if !self.learn_tool(name, raw) => dropped = true,
+                Ok(named) if !self.learn_tool(&named.name, raw) => dropped = true,
                 _ => kept.push(raw),
             }
         }
@@ -100,22 +100,22 @@ impl Plans {
     }
 
     /// Learns about one tool, and says whether it may be called.
-    fn learn_tool(&self, name: String, raw: &RawValue) -> bool {
+    fn learn_tool(&self, name: &str, raw: &RawValue) -> bool {
         let plan = plan_of(raw);
         if let Some(Plan::Invalid(why)) = &plan {
-            tracing::warn!(tool = %name, %why, "a tool is left out, because it cannot be called over HTTP");
+            tracing::warn!(tool = name, %why, "a tool is left out, because it cannot be called over HTTP");
         }
         let good = !matches!(plan, Some(Plan::Invalid(_)));
         let mut plans = lock(&self.plans);
         match plan {
             None => {
-                plans.remove(&name);
+                plans.remove(name);
             }
-            Some(_) if plans.len() >= self.limit && !plans.contains_key(&name) => {
-                tracing::warn!(tool = %name, limit = self.limit, "too many tools to remember their headers");
+            Some(_) if plans.len() >= self.limit && !plans.contains_key(name) => {
+                tracing::warn!(tool = name, limit = self.limit, "too many tools to remember their headers");
             }
             Some(plan) => {
-                plans.insert(name, plan);
+                plans.insert(name.to_owned(), plan);
             }
         }
         good

@@ -14,13 +14,19 @@ use crate::server::{Body, response};
 pub(super) struct Denial {
     status: StatusCode,
     pub(super) error: RpcError,
-    /// One more header.
-    header: Option<(header::HeaderName, HeaderValue)>,
+    hint: Option<Hint>,
+}
+
+/// A header that says what to do instead.
+#[derive(Clone, Copy, Debug)]
+enum Hint {
+    Allow(&'static str),
+    RetryAfter(u64),
 }
 
 impl Denial {
     pub(super) fn new(status: StatusCode, error: RpcError) -> Self {
-        Self { status, error, header: None }
+        Self { status, error, hint: None }
     }
 
     /// One of the ladder's.
@@ -42,8 +48,7 @@ impl Denial {
     /// Only this HTTP method is used.
     pub(super) fn only(method: &'static str) -> Self {
         let error = RpcError::invalid_request(format!("only {method} is used here"));
-        let allow = (header::ALLOW, HeaderValue::from_static(method));
-        Self { header: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
+        Self { hint: Some(Hint::Allow(method)), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
     }
 
     /// No room for another session.
@@ -60,15 +65,17 @@ impl Denial {
 
     fn busy(status: StatusCode, what: &str, seconds: u64) -> Self {
         let error = RpcError::internal(format!("the server is busy: {what}; try again later"));
-        let retry = (header::RETRY_AFTER, HeaderValue::from(seconds));
-        Self { header: Some(retry), ..Self::new(status, error) }
+        Self { hint: Some(Hint::RetryAfter(seconds)), ..Self::new(status, error) }
     }
 
     pub(super) fn response(self, id: Option<&RequestId>) -> Response<Body> {
         let mut response = response::error(self.status, id, &self.error);
-        if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
-        }
+        let headers = response.headers_mut();
+        match self.hint {
+            Some(Hint::Allow(method)) => headers.insert(header::ALLOW, HeaderValue::from_static(method)),
+            Some(Hint::RetryAfter(seconds)) => headers.insert(header::RETRY_AFTER, seconds.into()),
+            None => None,
+        };
         response
     }
 }

@@ -6,9 +6,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tokio::sync::Semaphore;
 use toolwire_protocol::{
-    Message, Request, RpcError,
+    Message, Method, Request, RpcError,
     classify::{Fault, LegacyView, Verdict},
+    envelope::write_response,
     peek::Peek,
+    wire::EmptyResult,
 };
 use toolwire_server::{
     Extensions, Server,
@@ -166,6 +168,11 @@ impl LegacyEndpoint {
         seat: Seat,
         mut extensions: Extensions,
     ) -> Prepared {
+        if session.is_none()
+            && let Some(answer) = answer_for_nobody(&request)
+        {
+            return Prepared::Answered(answer);
+        }
         let limit = self.config.limits.session_requests;
         let berth = match session.as_ref().map(|session| session.admit(&request.id, limit)).transpose() {
             Ok(berth) => berth,
@@ -220,8 +227,8 @@ impl LegacyEndpoint {
     }
 
     /// Ends a session.
-    pub(crate) async fn delete(&self, headers: &HeaderMap, principal: Option<Arc<str>>) -> Response<Body> {
-        match self.session_of(headers, principal.as_deref()) {
+    pub(crate) fn delete(&self, headers: &HeaderMap, principal: Option<&str>) -> Response<Body> {
+        match self.session_of(headers, principal) {
             Ok(session) => {
                 self.sessions.remove(session.id());
                 response::empty(StatusCode::NO_CONTENT)
@@ -244,6 +251,17 @@ impl LegacyEndpoint {
             SessionLookup::Unknown => Err(Denial::of(&Fault::UnknownSession)),
             SessionLookup::Found(session) => Ok(session),
         }
+    }
+}
+
+/// What is about the session itself and makes sense without one: nothing is remembered, and nobody is told off
+/// for a level that no message will have.
+fn answer_for_nobody(request: &Request) -> Option<Bytes> {
+    match request.method.known() {
+        Some(Method::Ping | Method::SetLevel) => {
+            write_response(&request.id, |out| serde_json::to_writer(out, &EmptyResult::new())).ok()
+        }
+        _ => None,
     }
 }
 

@@ -78,10 +78,11 @@ impl Post {
 
     /// Sends a message that comes before the answers. It makes the response a stream.
     pub(super) async fn send(&self, message: Bytes) {
-        match self.stream() {
-            Some(stream) => stream.send(message).await,
-            None => tracing::debug!("a message was dropped; the client takes no stream or has gone"),
-        }
+        let Some(stream) = self.stream() else {
+            tracing::debug!("a message was dropped; the client takes no stream or has gone");
+            return;
+        };
+        stream.send(message).await;
     }
 
     /// Takes one answer.

@@ -143,7 +143,9 @@ impl HttpSession {
             (std::mem::take(&mut state.flights), std::mem::take(&mut state.streams), state.forwarder.take())
         };
         drop((flights, forwarder));
-        streams.values().for_each(|stream| stream.forget());
+        for stream in streams.values() {
+            stream.forget();
+        }
         self.log.forget(&self.id);
     }
 
@@ -174,9 +176,10 @@ impl HttpSession {
             }
             Some(Method::Cancelled) => {
                 let params = note.params.decode::<wire::CancelledNotificationParams>();
-                match params.ok().and_then(|params| params.request_id) {
-                    Some(id) => self.lock().flights.retain(|flight| flight.id != id),
-                    None => tracing::debug!("a cancellation without a usable requestId was dropped"),
+                if let Some(id) = params.ok().and_then(|params| params.request_id) {
+                    self.lock().flights.retain(|flight| flight.id != id);
+                } else {
+                    tracing::debug!("a cancellation without a usable requestId was dropped");
                 }
             }
             _ => tracing::debug!(method = %note.method, "a notification was ignored"),

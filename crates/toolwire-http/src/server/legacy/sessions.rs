@@ -79,7 +79,7 @@ impl Sessions {
             }
         }
         drop(table);
-        gone.iter().for_each(|session| session.close());
+        close(&gone);
         if fits { Ok(opened) } else { Err(Refused::Full) }
     }
 
@@ -90,7 +90,7 @@ impl Sessions {
         if session.has_expired(Instant::now(), &self.limits) {
             let expired = table.sessions.remove(id);
             drop(table);
-            expired.iter().for_each(|session| session.close());
+            close(expired.as_slice());
             return None;
         }
         let session = Arc::clone(session);
@@ -129,7 +129,7 @@ impl Sessions {
             table.sessions = HashMap::new();
         }
         drop(table);
-        expired.iter().for_each(|session| session.close());
+        close(&expired);
         self.log.sweep();
         left
     }
@@ -169,6 +169,12 @@ impl Table {
     }
 }
 
+fn close(gone: &[Arc<HttpSession>]) {
+    for session in gone {
+        session.close();
+    }
+}
+
 /// Goes through the sessions now and then, until there are none, or the endpoint is gone.
 async fn sweep(sessions: Weak<Sessions>, interval: Duration) {
     loop {
@@ -187,7 +193,9 @@ impl Drop for Sessions {
             sweeper.abort();
         }
         // Requests that run for them hold on to their sessions, and would go on for nobody.
-        table.sessions.values().for_each(|session| session.close());
+        for session in table.sessions.values() {
+            session.close();
+        }
     }
 }
 

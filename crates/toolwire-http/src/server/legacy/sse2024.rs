@@ -84,7 +84,7 @@ impl Sse2024 {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let principal = parts.extensions.get::<Principal>().map(Principal::shared);
+        let principal = parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0));
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
             Method::GET if is_stream => self.get(&paths.messages, principal),
@@ -199,16 +199,13 @@ impl Stream for Events {
         if let Some(endpoint) = self.endpoint.take() {
             return Poll::Ready(Some(endpoint));
         }
-        match ready!(self.next.as_mut().poll(task)) {
-            Some((message, source)) => {
-                self.next = receive(source);
-                Poll::Ready(Some(typed_event(&message)))
-            }
-            None => {
-                self.next = Box::pin(std::future::ready(None));
-                Poll::Ready(None)
-            }
-        }
+        let received = ready!(self.next.as_mut().poll(task));
+        let Some((message, source)) = received else {
+            self.next = Box::pin(std::future::ready(None));
+            return Poll::Ready(None);
+        };
+        self.next = receive(source);
+        Poll::Ready(Some(typed_event(&message)))
     }
 }
 
