@@ -1,3 +1,17 @@
 //! Streamable HTTP for MCP: both protocol eras on one endpoint.
+//!
+//! The server side is [`server`]: one path that every client can call, old or new.
+//!
+//! ```no_run
+//! use toolwire_http::server::serve_http;
+//! use toolwire_server::{Server, tool};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build()?;
+//! serve_http(server, "127.0.0.1:3000").await?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod server;

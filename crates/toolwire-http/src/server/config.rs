@@ -93,12 +93,13 @@ pub struct HttpLimits {
     /// How long a client may take no byte of what is sent to it before its connection is closed. Default one
     /// minute.
     pub write_time: Duration,
-    /// How many legacy sessions are kept; beyond that, the one that was idle for longest makes room.
-    /// Default 10 000.
+    /// How many legacy sessions are kept. Beyond that, one without a finished handshake makes room, or else the
+    /// one that was idle for longest, if that is more than a minute; otherwise new clients get 503 and
+    /// `Retry-After`. Default 10 000.
     pub sessions: usize,
     /// How long a legacy session without requests and without an open stream is kept. Default 30 minutes.
     pub session_idle: Duration,
-    /// How long a legacy session may take from `initialize` to `notifications/initialized`. Default one minute.
+    /// How long a legacy session may take from `initialize` to `notifications/initialized`. Default 30 seconds.
     pub session_handshake: Duration,
     /// How many requests of one legacy session run at once; further ones get 429. Default 64.
     pub session_requests: usize,
@@ -128,7 +129,7 @@ impl Default for HttpLimits {
             write_time: Duration::from_secs(60),
             sessions: 10_000,
             session_idle: Duration::from_secs(30 * 60),
-            session_handshake: Duration::from_secs(60),
+            session_handshake: Duration::from_secs(30),
             session_requests: 64,
             stream_events: 256,
             session_event_bytes: 8 * 1024 * 1024,

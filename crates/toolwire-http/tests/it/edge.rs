@@ -182,3 +182,15 @@ async fn a_server_without_legacy_names_what_it_serves() {
     let response = ask(fixture.address, &request.header("Mcp-Method", "tools/list")).await;
     assert_eq!(response.json()["error"]["data"], json!({ "supported": [MODERN], "requested": "v9" }));
 }
+
+#[tokio::test]
+async fn an_array_is_no_modern_message_whatever_session_it_names() {
+    let fixture = Fixture::start().await;
+    let request = Request::post(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#)
+        .header("MCP-Protocol-Version", MODERN)
+        .header("Mcp-Session-Id", "stale");
+    let response = ask(fixture.address, &request).await;
+    assert_eq!((response.status(), response.code()), (400, -32600));
+    let response = ask(fixture.address, &request.without("MCP-Protocol-Version")).await;
+    assert_eq!((response.status(), response.code()), (404, -32600));
+}

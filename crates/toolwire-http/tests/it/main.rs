@@ -5,6 +5,7 @@
 mod axum_router;
 mod bare;
 mod cors;
+mod direct;
 mod edge;
 mod fixture;
 mod hostile;

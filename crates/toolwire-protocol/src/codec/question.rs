@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    fn question(schema: Value) -> InputRequest {
+    fn question(schema: &Value) -> InputRequest {
         let params = json!({"mode": "form", "message": "m", "requestedSchema": schema});
         serde_json::from_value(json!({"method": "elicitation/create", "params": params})).unwrap()
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn forms_in_each_revision() {
-        let titled = question(json!({"type": "object", "properties": {
+        let titled = question(&json!({"type": "object", "properties": {
             "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]}
         }}));
         assert_eq!(adapt(Version::V2024_11_05, &titled), None);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_has_no_old_form_is_not_asked() {
-        let several = question(json!({"type": "object", "properties": {
+        let several = question(&json!({"type": "object", "properties": {
             "sizes": {"type": "array", "items": {"type": "string", "enum": ["s", "l"]}}
         }}));
         assert_eq!(adapt(V2025_06_18, &several), None);

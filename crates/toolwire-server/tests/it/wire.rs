@@ -69,6 +69,7 @@ pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Value
 }
 
 /// A legacy request.
+#[expect(clippy::needless_pass_by_value, reason = "written with a literal everywhere")]
 pub(crate) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
 }

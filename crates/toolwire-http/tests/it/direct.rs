@@ -1,0 +1,98 @@
+//! The service without a socket, where every poll can be counted.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use toolwire_http::server::{Body, HttpService, Principal};
+use toolwire_server::{Context, Log, Server, State, tool};
+use tower_service::Service as _;
+
+use crate::bare::{MODERN, enveloped};
+
+fn call(tool: &str, level: Option<&str>) -> http::Request<Full<Bytes>> {
+    let mut message = enveloped("tools/call", json!({ "name": tool }));
+    if let Some(level) = level {
+        message["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = level.into();
+    }
+    http::Request::post("/")
+        .header("content-type", "application/json")
+        .header("mcp-protocol-version", MODERN)
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(Full::new(message.to_string().into()))
+        .unwrap()
+}
+
+async fn flood(log: Log, State(sent): State<Arc<AtomicUsize>>) -> &'static str {
+    loop {
+        log.info("drop");
+        sent.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_slows_the_handler() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let server =
+        Server::builder("t", "1").state(Arc::clone(&sent)).tool(tool("flood", flood)).build().unwrap();
+    let response = HttpService::new(server).call(call("flood", Some("info"))).await.unwrap();
+    let mut body = response.into_body();
+    let before = sent.load(Ordering::Relaxed);
+    assert_eq!(before, 1, "the first message makes it a stream");
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(sent.load(Ordering::Relaxed), before, "nobody reads, so nothing is sent");
+    for _ in 0..100 {
+        let frame = body.frame().await.unwrap().unwrap();
+        assert!(frame.data_ref().unwrap().starts_with(b"data: "));
+    }
+    assert!(sent.load(Ordering::Relaxed) <= 110, "the handler is not ahead of its reader");
+}
+
+#[tokio::test]
+async fn nothing_comes_after_the_end_of_a_stream() {
+    let server = Server::builder("t", "1")
+        .tool(tool("chatty", |log: Log| async move {
+            log.info("hello");
+            "done"
+        }))
+        .build()
+        .unwrap();
+    let response = HttpService::new(server).call(call("chatty", Some("info"))).await.unwrap();
+    let mut body: Body = response.into_body();
+    while body.frame().await.is_some() {}
+    for _ in 0..3 {
+        let again = poll_fn(|task| Poll::Ready(Pin::new(&mut body).poll_frame(task))).await;
+        assert!(matches!(again, Poll::Ready(None)));
+    }
+}
+
+#[tokio::test]
+async fn handlers_know_who_is_calling() {
+    let whoami = |cx: Context| async move { cx.principal().unwrap_or("nobody").to_owned() };
+    let server = Server::builder("t", "1").tool(tool("whoami", whoami)).build().unwrap();
+    let mut service = HttpService::new(server);
+    for principal in [Some("alice"), None] {
+        let mut request = call("whoami", None);
+        if let Some(principal) = principal {
+            request.extensions_mut().insert(Principal::new(principal));
+        }
+        let response = service.call(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(message["result"]["content"][0]["text"], principal.unwrap_or("nobody"));
+    }
+}
