@@ -71,6 +71,10 @@ impl Notifier {
             notifier: self.clone(),
         });
         let mut subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those who are gone are taken out before the list grows, also where nothing is ever published.
+        if subscribers.len() == subscribers.capacity() {
+            subscribers.retain(|known| known.strong_count() > 0);
+        }
         subscribers.push(Arc::downgrade(&subscriber));
         drop(subscribers);
         subscriber
@@ -210,5 +214,9 @@ mod tests {
         drop(notifier.subscribe(Filter::unsolicited()));
         notifier.tools_changed();
         assert!(notifier.0.subscribers.lock().unwrap().is_empty());
+        for _ in 0..10_000 {
+            drop(notifier.subscribe(Filter::unsolicited()));
+        }
+        assert!(notifier.0.subscribers.lock().unwrap().len() < 10);
     }
 }

@@ -76,7 +76,8 @@ pub struct HttpLimits {
     pub header_bytes: usize,
     /// How many headers a request may have; more get 431. Default 100.
     pub headers: usize,
-    /// How long the headers of a request may take to arrive. Default 10 seconds.
+    /// How long the headers of a request may take to arrive, and so how long an idle HTTP/1.1 connection is
+    /// kept for another request. Default 30 seconds.
     pub header_time: Duration,
     /// How many connections are open at once; further ones wait to be accepted. Default 4096.
     pub connections: usize,
@@ -120,7 +121,7 @@ impl Default for HttpLimits {
             body_time: Duration::from_secs(30),
             header_bytes: 32 * 1024,
             headers: 100,
-            header_time: Duration::from_secs(10),
+            header_time: Duration::from_secs(30),
             connections: 4096,
             requests_per_connection: 128,
             requests_in_flight: 4096,

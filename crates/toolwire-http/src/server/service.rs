@@ -263,7 +263,7 @@ impl Shared {
         }
         let headers = parts.headers.clone();
         let extensions = attach(parts);
-        self.legacy.batch(bytes, found, &headers, principal, extensions).await
+        self.legacy.batch(bytes, found, &headers, extensions).await
     }
 
     pub(crate) fn refuse(&self, mut fault: Fault, id: Option<&RequestId>) -> Response<Body> {

@@ -1,13 +1,15 @@
 //! Streams: when a response becomes one, what is on it, and how it is resumed.
 
-use std::time::Duration;
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
-use toolwire_http::server::{Body, HttpService};
+use tokio::sync::Semaphore;
+use toolwire_http::server::{Body, EventLog, HttpService, LoggedEvent, SessionId, StreamKey};
 use toolwire_protocol::framing::sse::SseDecoder;
+use toolwire_transport::BoxFuture;
 
 use crate::legacy_kit::*;
 
@@ -304,4 +306,45 @@ async fn the_server_shutting_down_ends_the_standalone_stream() {
     assert!(standalone.next().await.unwrap().data.is_empty());
     server.shutdown();
     assert!(standalone.next().await.is_none());
+}
+
+/// A log that takes its time, and fails.
+#[derive(Debug)]
+struct Unreliable(Arc<Semaphore>);
+
+impl EventLog for Unreliable {
+    fn append<'a>(&'a self, _: &'a StreamKey, _: LoggedEvent) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async {
+            self.0.acquire().await.unwrap().forget();
+            Err(io::Error::other("full"))
+        })
+    }
+
+    fn after<'a>(&'a self, _: &'a StreamKey, _: u64) -> BoxFuture<'a, io::Result<Vec<LoggedEvent>>> {
+        Box::pin(async { Err(io::Error::other("gone")) })
+    }
+
+    fn end_stream(&self, _: &StreamKey) {}
+
+    fn forget(&self, _: &SessionId) {}
+
+    fn sweep(&self) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_before_it_is_logged_and_everything_is_when_that_fails() {
+    let log = Unreliable(Arc::new(Semaphore::new(0)));
+    let slowly = Arc::clone(&log.0);
+    let (service, _) = service_with(|http| http.event_log(log));
+    let peer = Peer::connect(&service, NEWEST).await;
+    let mut stream = Events::of(peer.call(1, "talk").await);
+    let id = stream.next().await.unwrap().id.unwrap();
+    for expected in TALK {
+        let silence = tokio::time::timeout(Duration::from_secs(2), stream.next()).await;
+        assert!(silence.is_err(), "{silence:?}");
+        slowly.add_permits(1);
+        assert_eq!(gist(&stream.message().await.unwrap()), expected);
+    }
+    assert!(stream.next().await.is_none());
+    assert_eq!(peer.get(Some(&id)).await.status(), StatusCode::BAD_REQUEST);
 }

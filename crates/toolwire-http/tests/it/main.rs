@@ -10,13 +10,14 @@ mod edge;
 mod fixture;
 mod hostile;
 mod http2;
+mod legacy_asks;
 mod legacy_batch;
 mod legacy_kit;
 mod legacy_lifecycle;
 mod legacy_sockets;
-mod legacy_streams;
 #[cfg(feature = "sse2024")]
 mod legacy_sse2024;
+mod legacy_streams;
 mod limits;
 mod listen;
 mod modern;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+mod asking;
 mod cancellation;
 mod changes;
 mod child;

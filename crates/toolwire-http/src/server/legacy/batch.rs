@@ -26,7 +26,6 @@ impl LegacyEndpoint {
         bytes: Bytes,
         found: SessionLookup,
         headers: &HeaderMap,
-        _principal: Option<Arc<str>>,
         extensions: Extensions,
     ) -> Response<Body> {
         let items = match parse_batch(&bytes, self.server.limits().batch_messages) {

@@ -248,6 +248,11 @@ impl HttpSession {
         self.lock().forget_ended(keep);
     }
 
+    #[cfg(test)]
+    pub(super) fn streams(&self) -> usize {
+        self.lock().streams.len()
+    }
+
     fn stream(&self, number: u64) -> Arc<Stream> {
         Stream::logged(Arc::clone(&self.log), StreamKey { session: self.id, stream: number })
     }

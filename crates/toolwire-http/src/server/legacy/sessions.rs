@@ -73,7 +73,7 @@ impl Sessions {
         let fits = table.sessions.len() < self.limits.sessions;
         if fits {
             table.sessions.insert(id, Arc::clone(&opened));
-            if table.sweeper.is_none() {
+            if table.sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
                 table.sweeper =
                     Some(tokio::spawn(sweep(Arc::downgrade(self), self.interval())).abort_handle());
             }

@@ -10,6 +10,7 @@ use toolwire_server::{Extensions, Server, tool};
 
 use super::{
     endpoint::{LegacyEndpoint, SessionLookup},
+    id::EventId,
     sessions::EVICTABLE_AFTER,
 };
 use crate::server::{HttpLimits, config::HttpConfig};
@@ -186,4 +187,23 @@ async fn the_sweeper_ends_with_its_endpoint() {
     drop(endpoint);
     settle().await;
     assert_eq!(tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_remembers_only_so_many_streams() {
+    let endpoint = endpoint(HttpLimits::default());
+    let headers = initialized(&endpoint).await;
+    let SessionLookup::Found(session) = endpoint.find(&headers, None) else { panic!() };
+    let keep = Duration::from_secs(300);
+    let first = session.open_stream(keep);
+    for _ in 0..1000 {
+        session.open_stream(keep).end();
+    }
+    assert_eq!(session.streams(), 256);
+    // The one that is still in use is among them.
+    assert!(session.stream_of(EventId { stream: 1, sequence: 0 }, keep).is_some());
+    first.end();
+    advance(keep).await;
+    session.forget_ended(keep);
+    assert_eq!(session.streams(), 0);
 }

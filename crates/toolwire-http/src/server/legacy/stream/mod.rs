@@ -301,3 +301,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
