@@ -1,5 +1,6 @@
 //! The legs of a run: which scenarios are run how, and that none is left out.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,7 @@ pub(super) fn run(suite: &Suite, results: &mut Results) -> Result<(), String> {
     for revision in REVISIONS {
         strictly(suite, &scenarios.client, revision, results)?;
     }
+    others_of_clients(suite, &scenarios.client, results)?;
     stable(suite, results)
 }
 
@@ -75,10 +77,31 @@ fn others_of_servers(suite: &Suite, all: &[Scenario], results: &mut Results) -> 
 
 /// Every client scenario for itself, which is when the suite looks at the exit status of the client, too.
 fn strictly(suite: &Suite, all: &[Scenario], revision: &str, results: &mut Results) -> Result<(), String> {
+    let chosen = all.iter().filter(|it| it.is_for(revision) && !it.name.starts_with("auth/"));
+    one_by_one(suite, chosen, revision, results)
+}
+
+/// What the suite has for clients of older revisions alone.
+fn others_of_clients(suite: &Suite, all: &[Scenario], results: &mut Results) -> Result<(), String> {
+    let old: Vec<&Scenario> = all.iter().filter(|it| !REVISIONS.iter().any(|now| it.is_for(now))).collect();
+    let revisions: BTreeSet<&str> =
+        old.iter().flat_map(|it| it.revisions.iter().map(String::as_str)).collect();
+    for revision in revisions {
+        one_by_one(suite, old.iter().copied().filter(|it| it.is_for(revision)), revision, results)?;
+    }
+    Ok(())
+}
+
+fn one_by_one<'a>(
+    suite: &Suite,
+    chosen: impl Iterator<Item = &'a Scenario>,
+    revision: &str,
+    results: &mut Results,
+) -> Result<(), String> {
     let leg = format!("client {revision}, one by one");
     let start = Instant::now();
     let mut verdicts = Vec::new();
-    for scenario in all.iter().filter(|it| it.is_for(revision) && !it.name.starts_with("auth/")) {
+    for scenario in chosen {
         let choice = ["--scenario", &scenario.name, "--spec-version", revision, "--force"];
         let ran = suite.client(CURRENT, &format!("{leg}/{}", scenario.name), &choice)?;
         let mut found = verdict::read(&ran.folder, "")?;

@@ -70,7 +70,8 @@ fn judge(checks: &Path) -> Verdict {
     match wrong.as_slice() {
         [] if succeeded > 0 => Verdict::Passed(succeeded),
         [] => Verdict::Failed("nothing was checked".to_owned()),
-        wrong => Verdict::Failed(wrong.join("; ")),
+        [only] => Verdict::Failed(only.clone()),
+        [first, others @ ..] => Verdict::Failed(format!("{first} (and {} more)", others.len())),
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
                 "auth/warned",
                 Some(r#"[{"status":"SUCCESS"},{"id":"a","status":"WARNING","errorMessage":"late"}]"#),
             ),
-            ("bad", Some(r#"[{"id":"b","status":"FAILURE","description":"Says so"}]"#)),
+            ("bad", Some(r#"[{"id":"b","status":"FAILURE","description":"Says so"},{"status":"WARNING"}]"#)),
             ("idle", Some(r#"[{"status":"SKIPPED"}]"#)),
             ("dead", None),
         ];
@@ -122,7 +123,7 @@ mod tests {
         let failed = |why: &str| Verdict::Failed(why.to_owned());
         let expected = [
             ("auth/warned", failed("a WARNING: late")),
-            ("bad", failed("b FAILURE: Says so")),
+            ("bad", failed("b FAILURE: Says so (and 1 more)")),
             ("dead", failed("it did not come to its end")),
             ("good", Verdict::Passed(1)),
             ("idle", failed("nothing was checked")),

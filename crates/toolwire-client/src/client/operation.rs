@@ -4,12 +4,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use toolwire_protocol::{
     Method,
-    caching::{CacheHint, CacheKey},
+    caching::CacheKey,
     wire::{
-        CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult, GetPromptRequestParams,
-        GetPromptResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult,
-        RequestParams, ResultType,
+        CacheHint, CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult,
+        GetPromptRequestParams, GetPromptResult, InputResponses, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResult, RequestParams, ResultType,
     },
 };
 
@@ -59,8 +59,7 @@ fn key(method: Method, name: &str, value: Option<&String>) -> Option<CacheKey> {
 macro_rules! cacheable {
     () => {
         fn hint(&self) -> CacheHint {
-            let scope = self.cache_scope.as_ref().map(|scope| scope.as_str());
-            CacheHint::read(self.ttl_ms, scope)
+            self.cache_hint()
         }
     };
 }

@@ -173,7 +173,7 @@ impl Client {
     pub(crate) fn keep<T: Operation>(&self, key: &CacheKey, ticket: CacheTicket, value: &T, result: &Params) {
         let hint = value.hint();
         // The cache has to hear of results that are not stored as well: they end the life of older ones.
-        let text = if hint.ttl.is_zero() { "null" } else { result.text() };
+        let text = if hint.ttl_ms == 0 { "null" } else { result.text() };
         if let Ok(raw) = RawJson::parse(text) {
             self.host().with_cache(|cache, now| cache.insert(key, CONTEXT, hint, Arc::new(raw), ticket, now));
         }

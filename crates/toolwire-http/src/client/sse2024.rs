@@ -2,16 +2,20 @@
 //!
 //! To the client it is a connection like any other that carries messages both ways.
 
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use tokio::{
-    sync::mpsc,
+    sync::Notify,
     time::{Instant, timeout_at},
 };
 use toolwire_client::link::{LinkError, LinkErrorKind};
-use toolwire_transport::{Duplex, ReceiveError, Sink, Source};
+use toolwire_transport::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
 
 use super::{
     endpoint::{Endpoint, within_origin},
@@ -32,15 +36,21 @@ pub(super) struct Sse2024 {
 #[derive(Debug)]
 pub(super) struct EventSource {
     stream: EventStream,
-    /// Tells that a message could not be posted, after which the conversation makes no sense.
-    failed: mpsc::Receiver<LinkError>,
+    end: Arc<End>,
 }
 
 /// The sending half.
 #[derive(Debug)]
 pub(super) struct PostSink {
     endpoint: Endpoint,
-    failed: mpsc::Sender<LinkError>,
+    end: Arc<End>,
+}
+
+/// Why the connection is over: both halves end when one of them fails.
+#[derive(Debug, Default)]
+struct End {
+    why: OnceLock<String>,
+    told: Notify,
 }
 
 /// Opens the stream and waits until the server says where to post to.
@@ -54,9 +64,9 @@ pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Sse2024> {
         let text = format!("{} wants messages to be posted to another origin", endpoint.shown());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     };
-    let (failing, failed) = mpsc::channel(1);
-    let sink = PostSink { endpoint: endpoint.at(url), failed: failing };
-    Ok(Sse2024 { source: EventSource { stream, failed }, sink })
+    let end = Arc::<End>::default();
+    let sink = PostSink { endpoint: endpoint.at(url), end: Arc::clone(&end) };
+    Ok(Sse2024 { source: EventSource { stream, end }, sink })
 }
 
 /// A clock can be asked for this, whatever was configured.
@@ -93,6 +103,31 @@ impl Duplex for Sse2024 {
     fn split(self) -> (EventSource, PostSink) {
         (self.source, self.sink)
     }
+
+    fn diagnostics(&self) -> Option<Arc<dyn Diagnostics>> {
+        Some(Arc::clone(&self.sink.end) as Arc<dyn Diagnostics>)
+    }
+}
+
+impl End {
+    fn fail(&self, why: String) -> io::Error {
+        let error = io::Error::other(why.clone());
+        // Only the first reason counts.
+        let _ = self.why.set(why);
+        self.told.notify_one();
+        error
+    }
+}
+
+impl Diagnostics for End {
+    fn why_closed(&self) -> BoxFuture<'static, Option<String>> {
+        Box::pin(std::future::ready(self.why.get().cloned()))
+    }
+
+    fn shutdown(&self) -> BoxFuture<'static, ()> {
+        // The stream ends with the half that reads it.
+        Box::pin(std::future::ready(()))
+    }
 }
 
 impl Source for EventSource {
@@ -100,7 +135,8 @@ impl Source for EventSource {
         loop {
             let event = tokio::select! {
                 biased;
-                Some(error) = self.failed.recv() => return Err(io::Error::other(error.to_string()).into()),
+                // Without what could not be posted the conversation makes no sense.
+                () = self.end.told.notified() => return Err(io::Error::other("a message was not taken").into()),
                 event = self.stream.next() => event,
             };
             match event {
@@ -112,7 +148,7 @@ impl Source for EventSource {
                 Err(StreamFault::TooLarge(error)) => {
                     return Err(ReceiveError::TooLong { limit: error.limit });
                 }
-                Err(error @ StreamFault::Broken(_)) => return Err(io::Error::other(error.to_string()).into()),
+                Err(error @ StreamFault::Broken(_)) => return Err(self.end.fail(error.to_string()).into()),
             }
         }
     }
@@ -120,12 +156,8 @@ impl Source for EventSource {
 
 impl Sink for PostSink {
     async fn send(&mut self, message: Bytes) -> io::Result<()> {
-        self.endpoint.tell(message, HeaderMap::new()).await.map_err(|error| {
-            let text = error.to_string();
-            // If it cannot be told, it has been told before or nobody listens.
-            let _ = self.failed.try_send(error);
-            io::Error::other(text)
-        })
+        let sent = self.endpoint.tell(message, HeaderMap::new()).await;
+        sent.map_err(|error| self.end.fail(error.to_string()))
     }
 
     async fn flush(&mut self) -> io::Result<()> {

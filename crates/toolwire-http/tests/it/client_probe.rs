@@ -5,7 +5,7 @@ use toolwire_client::{Client, Delivery, Error, ErrorKind};
 use toolwire_http::client::{Http, HttpLimits};
 use toolwire_protocol::Version;
 
-use crate::client_script::{Reply, Script, builder, discovered, legacy};
+use crate::client_script::{Reply, Script, Seen, builder, discovered, legacy};
 
 async fn fail(script: &Script) -> Error {
     builder().connect(script.http()).await.unwrap_err()
@@ -30,14 +30,15 @@ async fn a_modern_server_is_found_by_the_first_request() {
 
 #[tokio::test]
 async fn whatever_a_legacy_server_makes_of_it_initialize_follows() {
-    for answer in [
-        |seen: &crate::client_script::Seen| Reply::json(200, &seen.error(-32601, "what?")),
+    let answers: [fn(&Seen) -> Reply; 6] = [
+        |seen| Reply::json(200, &seen.error(-32601, "what?")),
         |seen| Reply::json(400, &seen.error(-32000, "no session")),
         |_| Reply::status(404),
         |_| Reply::status(405),
         |_| Reply::status(202),
         |_| Reply::status(200).header("content-type", "text/html"),
-    ] {
+    ];
+    for answer in answers {
         let script = Script::start(move |seen| match seen.what() {
             "server/discover" => answer(seen),
             _ => legacy(seen, "2025-11-25", "s"),

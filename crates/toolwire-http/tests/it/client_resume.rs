@@ -1,6 +1,7 @@
 //! Streams of legacy servers that end before the answer, wherever they are cut.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -68,7 +69,7 @@ async fn wherever_a_stream_is_cut_nothing_is_lost_and_nothing_comes_twice() {
             format!("id: {key}/2\n{}", event(result)),
         ]
     };
-    let results = Arc::new(Mutex::new(std::collections::HashMap::new()));
+    let results = Arc::new(Mutex::new(HashMap::<String, Value>::new()));
     let script = server(move |seen| {
         if seen.verb == "GET" {
             let (key, last) = seen.header("last-event-id").unwrap().split_once('/').unwrap();

@@ -27,6 +27,10 @@ async fn server(endpoint: &'static str, answers: usize) -> Script {
             let result = match seen.what() {
                 "initialize" => json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} },
                     "serverInfo": { "name": "old", "version": "1" } }),
+                "tools/call" if seen.body["params"]["name"] == "end" => {
+                    stream.lock().unwrap().remove(0).go.notify_one();
+                    return Reply::status(202);
+                }
                 "tools/call" => said("hello"),
                 _ => return Reply::status(202),
             };
@@ -63,10 +67,10 @@ async fn it_is_found_when_nothing_else_is_understood() {
 
 #[tokio::test]
 async fn the_end_of_the_stream_is_the_end_of_the_connection() {
-    let script = server("/messages?session=7", 1).await;
+    let script = server("/messages?session=7", 2).await;
     let client = script.connect().await;
-    let error = client.call("tool", json!({})).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    let error = client.call("end", json!({})).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown), "{error}");
 }
 
 async fn fail(script: &Script) -> Error {

@@ -166,8 +166,19 @@ impl Fixture {
 
     /// Waits until a handler says this.
     pub(crate) async fn hears(&mut self, word: &str) {
+        assert_eq!(self.next_word().await, word);
+    }
+
+    /// Waits until the handler `hang` has been stopped and its other tasks have been told, in any order.
+    pub(crate) async fn hears_the_end(&mut self) {
+        let mut both = [self.next_word().await, self.next_word().await];
+        both.sort_unstable();
+        assert_eq!(both, ["cancelled", "dropped"]);
+    }
+
+    async fn next_word(&mut self) -> &'static str {
         let heard = tokio::time::timeout(Duration::from_secs(10), self.heard.recv()).await;
-        assert_eq!(heard.expect("nothing heard for ten seconds"), Some(word));
+        heard.expect("nothing heard for ten seconds").unwrap()
     }
 }
 

@@ -58,9 +58,7 @@ async fn resetting_a_stream_cancels_its_request_alone() {
     let hanging = tokio::spawn(sender.send_request(call("localhost", "hang", &json!({}))));
     fixture.hears("started").await;
     hanging.abort();
-    let mut both = [fixture.heard.recv().await.unwrap(), fixture.heard.recv().await.unwrap()];
-    both.sort_unstable();
-    assert_eq!(both, ["cancelled", "dropped"]);
+    fixture.hears_the_end().await;
     let response = sender.send_request(call("localhost", "add", &json!({}))).await.unwrap();
     assert_eq!(response.status(), 200);
 }

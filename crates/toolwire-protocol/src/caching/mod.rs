@@ -16,7 +16,10 @@ use key::Topic;
 
 pub use key::CacheKey;
 
-use crate::{Method, RawJson};
+use crate::{
+    Method, RawJson,
+    wire::{CacheHint, CacheScope},
+};
 
 /// The longest time for which a result is taken to be fresh, whatever the server says: one day.
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -39,40 +42,6 @@ pub struct CacheLimits {
 impl Default for CacheLimits {
     fn default() -> Self {
         Self { entries: DEFAULT_MAX_ENTRIES, bytes: DEFAULT_MAX_BYTES, ttl: MAX_TTL }
-    }
-}
-
-/// Who may be served a stored result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "whatever is not public must be treated as private")]
-pub enum CacheVisibility {
-    /// Anybody.
-    Public,
-    /// Only requests with the same authorization.
-    #[default]
-    Private,
-}
-
-/// The caching hints of a result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheHint {
-    /// For how long the result is fresh; nothing is stored at zero.
-    pub ttl: Duration,
-    /// Who may see it.
-    pub visibility: CacheVisibility,
-}
-
-impl CacheHint {
-    /// Reads the hints as they stand in a result: `ttlMs` and `cacheScope`.
-    ///
-    /// What is missing or makes no sense is read as the careful choice: not fresh, and private.
-    pub fn read(ttl_ms: Option<i64>, cache_scope: Option<&str>) -> Self {
-        let ttl = ttl_ms.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-        let visibility = match cache_scope {
-            Some("public") => CacheVisibility::Public,
-            _ => CacheVisibility::Private,
-        };
-        Self { ttl: ttl.unwrap_or_default(), visibility }
     }
 }
 
@@ -105,7 +74,7 @@ pub struct CacheTicket {
 /// ```
 /// use std::{sync::Arc, time::{Duration, Instant}};
 /// use serde_json::json;
-/// use toolwire_protocol::{Method, RawJson, caching::{CacheChange, CacheHint, CacheKey, ResponseCache}};
+/// use toolwire_protocol::{Method, RawJson, caching::{CacheChange, CacheKey, ResponseCache}, wire::CacheHint};
 ///
 /// let mut cache = ResponseCache::default();
 /// let key = CacheKey::new(Method::ListTools, &serde_json::Map::new()).unwrap();
@@ -113,7 +82,7 @@ pub struct CacheTicket {
 ///
 /// let ticket = cache.ticket(&key);
 /// let result = Arc::new(RawJson::from(&json!({ "tools": [] })));
-/// cache.insert(&key, "alice", CacheHint::read(Some(1000), None), result, ticket, now);
+/// cache.insert(&key, "alice", CacheHint::of(Some(1000), None), result, ticket, now);
 ///
 /// assert!(cache.fresh(&key, "alice", now + Duration::from_millis(999)).is_some());
 /// assert!(cache.fresh(&key, "alice", now + Duration::from_millis(1000)).is_none());
@@ -179,15 +148,15 @@ impl ResponseCache {
         let [private, public] = slots(key, context);
         self.remove(&private);
         self.remove(&public);
-        let slot = if hint.visibility == CacheVisibility::Public { public } else { private };
+        let slot = if hint.scope == CacheScope::Public { public } else { private };
         let size = slot.size() + result.text().len();
-        if hint.ttl.is_zero() || size > self.limits.bytes || self.limits.entries == 0 {
+        if hint.ttl_ms == 0 || size > self.limits.bytes || self.limits.entries == 0 {
             return false;
         }
         self.make_room(size);
         self.inserted += 1;
         self.bytes += size;
-        let ttl = hint.ttl.min(self.limits.ttl);
+        let ttl = Duration::from_millis(hint.ttl_ms).min(self.limits.ttl);
         self.entries.insert(slot, Entry { result, received: now, ttl, size, number: self.inserted });
         true
     }

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const FRESH: CacheHint = CacheHint { ttl: Duration::from_secs(60), visibility: CacheVisibility::Private };
-const PUBLIC: CacheHint = CacheHint { ttl: Duration::from_secs(60), visibility: CacheVisibility::Public };
+const FRESH: CacheHint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Private };
+const PUBLIC: CacheHint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Public };
 
 fn key_of(method: Method, params: &Value) -> Option<CacheKey> {
     CacheKey::new(method, params.as_object().unwrap())
@@ -33,16 +33,15 @@ fn put(cache: &mut ResponseCache, key: &CacheKey, context: &str, hint: CacheHint
 
 #[test]
 fn hints_are_read_with_care() {
-    for (ttl_ms, cache_scope, ttl, visibility) in [
-        (Some(5), Some("public"), 5, CacheVisibility::Public),
-        (Some(5), Some("private"), 5, CacheVisibility::Private),
-        (Some(5), Some("PUBLIC"), 5, CacheVisibility::Private),
-        (Some(0), None, 0, CacheVisibility::Private),
-        (Some(-1), None, 0, CacheVisibility::Private),
-        (None, None, 0, CacheVisibility::Private),
+    for (ttl_ms, scope, expected) in [
+        (Some(5), Some(CacheScope::Public), (5, CacheScope::Public)),
+        (Some(5), Some(CacheScope::Private), (5, CacheScope::Private)),
+        (Some(0), None, (0, CacheScope::Private)),
+        (Some(-1), None, (0, CacheScope::Private)),
+        (None, None, (0, CacheScope::Private)),
     ] {
-        let hint = CacheHint { ttl: Duration::from_millis(ttl), visibility };
-        assert_eq!(CacheHint::read(ttl_ms, cache_scope), hint);
+        let hint = CacheHint::of(ttl_ms, scope);
+        assert_eq!((hint.ttl_ms, hint.scope), expected);
     }
 }
 
@@ -80,10 +79,14 @@ fn a_result_is_fresh_for_its_time_and_stale_after_it() {
     assert!(put(&mut cache, &key, "a", FRESH, now));
     assert_eq!(cache.fresh(&key, "a", now), Some(text("result")));
     assert_eq!(
-        cache.fresh(&key, "a", now + FRESH.ttl.saturating_sub(Duration::from_nanos(1))),
+        cache.fresh(
+            &key,
+            "a",
+            now + Duration::from_millis(FRESH.ttl_ms).saturating_sub(Duration::from_nanos(1))
+        ),
         Some(text("result"))
     );
-    assert_eq!(cache.fresh(&key, "a", now + FRESH.ttl), None);
+    assert_eq!(cache.fresh(&key, "a", now + Duration::from_millis(FRESH.ttl_ms)), None);
     assert_eq!(cache.stale(&key, "a"), Some(text("result")));
     assert_eq!(cache.stale(&key, "b"), None);
 }
@@ -92,7 +95,7 @@ fn a_result_is_fresh_for_its_time_and_stale_after_it() {
 fn the_time_to_live_has_a_limit() {
     let mut cache = ResponseCache::default();
     let (key, now) = (list(Method::ListTools), Instant::now());
-    assert!(put(&mut cache, &key, "a", CacheHint::read(Some(i64::MAX), None), now));
+    assert!(put(&mut cache, &key, "a", CacheHint::of(Some(i64::MAX), None), now));
     assert!(cache.fresh(&key, "a", now + MAX_TTL.saturating_sub(Duration::from_secs(1))).is_some());
     assert!(cache.fresh(&key, "a", now + MAX_TTL).is_none());
 }
