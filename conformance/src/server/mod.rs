@@ -30,3 +30,23 @@ pub fn server() -> Result<Server, BuildError> {
         .merge(prompts::routes());
     crate::skills::server::serve(server, crate::skills::server::sample()).build()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire::{Client, memory};
+
+    use super::server;
+
+    #[tokio::test]
+    async fn the_first_tool_works_without_arguments_and_capabilities() {
+        let (transport, peer) = memory::pair();
+        let serving = tokio::spawn(async move { server().unwrap().serve(transport).await });
+        let client = Client::builder("test", "1.0").connect(peer).await.unwrap();
+        let tools = client.all_tools().await.unwrap();
+        let outcome = client.call(tools[0].name.clone(), json!({})).await.unwrap();
+        assert_eq!(outcome.text(), "This is a simple text response for testing.");
+        client.close().await.unwrap();
+        serving.await.unwrap().unwrap();
+    }
+}

@@ -14,4 +14,7 @@
 //! # }
 //! ```
 
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "server")]
 pub mod server;

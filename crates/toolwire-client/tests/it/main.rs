@@ -4,7 +4,7 @@
 
 mod cache;
 mod calls;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "child"))]
 mod child;
 mod close;
 mod hostile;

@@ -22,7 +22,7 @@ pub(super) enum Answer {
     /// One piece of JSON.
     Message(Bytes),
     /// A stream of events.
-    Events(EventStream),
+    Events(Box<EventStream>),
     /// This status, and nothing that the protocol knows.
     Nothing(StatusCode),
 }
@@ -35,7 +35,9 @@ impl Answer {
             return Err(Self::refusal(response).await);
         }
         match media_type(&response).as_deref() {
-            Some("text/event-stream") => Ok(Self::Events(EventStream::new(response, limits.event_bytes))),
+            Some("text/event-stream") => {
+                Ok(Self::Events(Box::new(EventStream::new(response, limits.event_bytes))))
+            }
             Some(json) if is_json(json) => {
                 let body = read(&mut response, limits.response_bytes).await?;
                 // The media type of nothing means nothing.

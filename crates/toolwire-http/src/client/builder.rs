@@ -40,7 +40,7 @@ pub struct HttpBuilder {
 enum Proxy {
     Environment,
     None,
-    Given(reqwest::Proxy),
+    Given(Box<reqwest::Proxy>),
 }
 
 /// A server that cannot be described like that.
@@ -96,7 +96,7 @@ impl HttpBuilder {
     /// `NO_PROXY` and their like), unless the server is on this machine.
     pub fn proxy(mut self, url: &str) -> Self {
         match reqwest::Proxy::all(url) {
-            Ok(proxy) => self.proxy = Proxy::Given(proxy),
+            Ok(proxy) => self.proxy = Proxy::Given(Box::new(proxy)),
             Err(_) => {
                 self.fault.get_or_insert_with(|| HttpError::new("the address of the proxy is no URL"));
             }
@@ -151,7 +151,7 @@ impl HttpBuilder {
             Proxy::Environment if is_local(&url) => client.no_proxy(),
             Proxy::Environment => client,
             Proxy::None => client.no_proxy(),
-            Proxy::Given(proxy) => client.no_proxy().proxy(proxy),
+            Proxy::Given(proxy) => client.no_proxy().proxy(*proxy),
         };
         let client = client.build().map_err(|error| {
             HttpError::new(format!("no connection to {} can be made: {error}", shown(&url)))

@@ -53,17 +53,6 @@ impl Http {
     pub(super) const fn over(endpoint: Endpoint) -> Self {
         Self { endpoint, means: Means::Streamable }
     }
-
-    /// The same server by the means of the first revision.
-    #[cfg(feature = "sse2024")]
-    fn by_sse2024(&self) -> Option<Self> {
-        Some(Self { endpoint: self.endpoint.clone(), means: Means::Sse2024 })
-    }
-
-    #[cfg(not(feature = "sse2024"))]
-    fn by_sse2024(&self) -> Option<Self> {
-        None
-    }
 }
 
 impl Connector<Remote> for Http {
@@ -71,7 +60,10 @@ impl Connector<Remote> for Http {
         let key = Some(self.url());
         match self.means {
             Means::Streamable => {
-                let fallback = self.by_sse2024();
+                #[cfg(feature = "sse2024")]
+                let fallback = Some(Self { endpoint: self.endpoint.clone(), means: Means::Sse2024 });
+                #[cfg(not(feature = "sse2024"))]
+                let fallback = None;
                 let link = Arc::new(HttpLink::new(self.endpoint.clone(), inbox));
                 Ok(Connection { link, key, again: Some(self), fallback })
             }

@@ -70,7 +70,7 @@ impl Endpoint {
     }
 
     /// Opens an event stream.
-    pub(super) async fn listen(&self, headers: HeaderMap) -> Result<EventStream, LinkError> {
+    pub(super) async fn listen(&self, headers: HeaderMap) -> Result<Box<EventStream>, LinkError> {
         let response = self.in_time(self.send(Method::GET, None, EVENTS, headers)).await?;
         match Answer::of(response, &self.settings.limits).await? {
             Answer::Events(stream) => Ok(stream),

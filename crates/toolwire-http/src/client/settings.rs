@@ -96,6 +96,6 @@ mod tests {
         assert_eq!(pause(3, None), FIRST_PAUSE * 8);
         assert_eq!(pause(u32::MAX, None), LONGEST_PAUSE);
         assert_eq!(pause(0, Some(Duration::from_millis(500))), Duration::from_millis(500));
-        assert_eq!(pause(9, Some(Duration::from_hours(1))), Duration::from_hours(1));
+        assert_eq!(pause(9, Some(Duration::from_secs(3600))), Duration::from_secs(3600));
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Sse2024 {
 /// The receiving half.
 #[derive(Debug)]
 pub(super) struct EventSource {
-    stream: EventStream,
+    stream: Box<EventStream>,
     end: Arc<End>,
 }
 
@@ -70,9 +70,9 @@ pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Sse2024> {
 }
 
 /// A clock can be asked for this, whatever was configured.
-const LONGEST: Duration = Duration::from_hours(24);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-async fn address(mut stream: EventStream) -> io::Result<(EventStream, String)> {
+async fn address(mut stream: Box<EventStream>) -> io::Result<(Box<EventStream>, String)> {
     for _ in 0..MAX_PRELUDE {
         match stream.next().await {
             Ok(Some(event)) if event.event.as_deref() == Some("endpoint") => return Ok((stream, event.data)),

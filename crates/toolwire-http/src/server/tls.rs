@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use rustls::{
     ServerConfig,
-    crypto::aws_lc_rs,
+    crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
@@ -40,7 +40,7 @@ impl Tls {
             .map_err(|error| TlsError::new("the certificate chain cannot be read", error))?;
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| TlsError::new("the private key cannot be read", error))?;
-        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS cannot be set up", error))?
             .with_no_client_auth()

@@ -130,7 +130,7 @@ async fn the_servers_own_requests_are_answered_with_a_post_from_every_stream() {
             Step::Send(event(&json!({ "jsonrpc": "2.0", "id": 5, "method": "ping" }))),
             Step::UntilGone,
         ])),
-        "tools/call" => Some(Reply::events([&question("from post"), &seen.result(said("done"))])),
+        "tools/call" => Some(Reply::events([&question("from post"), &seen.result(&said("done"))])),
         _ => None,
     })
     .await;
@@ -165,7 +165,7 @@ async fn cancelling_takes_a_message() {
 #[tokio::test]
 async fn what_nobody_waits_for_is_sent_all_the_same() {
     let script = server("2025-11-25", |seen| {
-        seen.what().starts_with("resources/").then(|| Reply::json(200, &seen.result(json!({}))))
+        seen.what().starts_with("resources/").then(|| Reply::json(200, &seen.result(&json!({}))))
     })
     .await;
     let client = connect(&script).await;
@@ -208,8 +208,7 @@ async fn a_lost_session_is_replaced_and_what_was_refused_is_sent_again() {
     let script = forgetful(|_| None).await;
     let client = connect(&script).await;
     script.wait_for("GET", 1).await;
-    let call =
-        |client: Client| async move { client.call("tool", json!({})).await.unwrap().text().to_owned() };
+    let call = |client: Client| async move { client.call("tool", json!({})).await.unwrap().text() };
     let answers = tokio::join!(call(client.clone()), call(client.clone()), call(client.clone()));
     assert_eq!(answers, ("hello".to_owned(), "hello".to_owned(), "hello".to_owned()));
     let again = script.all("initialize");
@@ -288,7 +287,7 @@ async fn answers_may_come_in_batches_where_the_version_has_them() {
     for (version, good) in [("2025-03-26", true), ("2025-11-25", false)] {
         let log = log.clone();
         let script = server(version, move |seen| {
-            (seen.what() == "tools/call").then(|| Reply::json(200, &json!([log, seen.result(said("both"))])))
+            (seen.what() == "tools/call").then(|| Reply::json(200, &json!([log, seen.result(&said("both"))])))
         })
         .await;
         let logs = Arc::new(Mutex::new(0));
@@ -296,7 +295,7 @@ async fn answers_may_come_in_batches_where_the_version_has_them() {
         let builder = builder().era(EraChoice::Legacy).on_log(move |_| *heard.lock().unwrap() += 1);
         let client = script.connect_with(builder).await;
         let result = client.call("tool", json!({})).await;
-        assert_eq!(result.map(|result| result.text().to_owned()).ok(), good.then(|| "both".to_owned()));
+        assert_eq!(result.map(|result| result.text()).ok(), good.then(|| "both".to_owned()));
         assert_eq!(*logs.lock().unwrap(), u32::from(good));
     }
 }

@@ -40,7 +40,7 @@ fn plain(name: &str) -> Value {
 }
 
 fn hello(seen: &Seen) -> Reply {
-    Reply::json(200, &seen.result(said("hello")))
+    Reply::json(200, &seen.result(&said("hello")))
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn method_and_name_are_mirrored() {
             }
             _ => said("hello"),
         };
-        Reply::json(200, &seen.result(result))
+        Reply::json(200, &seen.result(&result))
     })
     .await;
     let client = script.connect().await;
@@ -133,7 +133,7 @@ async fn the_list_is_read_up_to_the_page_with_the_tool() {
             let page: usize =
                 seen.body["params"]["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
             let tool = annotated(&format!("t{page}"), "Region");
-            Reply::json(200, &seen.result(json!({ "tools": [tool], "nextCursor": (page + 1).to_string() })))
+            Reply::json(200, &seen.result(&json!({ "tools": [tool], "nextCursor": (page + 1).to_string() })))
         }
         _ => hello(seen),
     })
@@ -206,7 +206,7 @@ async fn an_answer_may_come_on_a_stream_with_progress_and_logs_before_it() {
             "params": { "level": "info", "data": "working" } });
         let foreign = json!({ "jsonrpc": "2.0", "id": "other", "result": {} });
         let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" });
-        Reply::events([&progress, &log, &foreign, &question, &seen.result(said("done"))])
+        Reply::events([&progress, &log, &foreign, &question, &seen.result(&said("done"))])
     })
     .await;
     let logs = Arc::new(Mutex::new(Vec::new()));
@@ -290,15 +290,15 @@ async fn connect_with(script: &Script, limits: HttpLimits) -> Client {
 #[tokio::test]
 async fn responses_and_events_have_a_limit() {
     let script = server(json!([]), |seen| match seen.body["params"]["name"].as_str().unwrap() {
-        "large" => Reply::json(200, &seen.result(said(&"x".repeat(3000)))),
-        "large event" => Reply::events([&seen.result(said(&"x".repeat(3000)))]),
+        "large" => Reply::json(200, &seen.result(&said(&"x".repeat(3000)))),
+        "large event" => Reply::events([&seen.result(&said(&"x".repeat(3000)))]),
         "endless event" => {
             Reply::stream([Step::Send(format!("data: {}", "x".repeat(3000))), Step::UntilGone])
         }
         "garbage" => {
             Reply::stream((0..200).map(|_| Step::Send("data: x\n\n".to_owned())).collect::<Vec<_>>())
         }
-        _ => Reply::events([&json!({ "jsonrpc": "2.0", "method": "x" }), &seen.result(said("fits"))]),
+        _ => Reply::events([&json!({ "jsonrpc": "2.0", "method": "x" }), &seen.result(&said("fits"))]),
     })
     .await;
     let limits = HttpLimits { event_bytes: 2000, response_bytes: 2000, ..HttpLimits::default() };
@@ -321,7 +321,7 @@ async fn the_number_of_open_streams_is_limited_and_the_others_wait() {
     let go = Arc::new(Notify::new());
     let waiting = Arc::clone(&go);
     let script = server(json!([]), move |seen| {
-        Reply::stream([Step::Wait(Arc::clone(&waiting)), Step::Send(event(&seen.result(said("done"))))])
+        Reply::stream([Step::Wait(Arc::clone(&waiting)), Step::Send(event(&seen.result(&said("done"))))])
     })
     .await;
     let client = connect_with(&script, HttpLimits { open_streams: 2, ..HttpLimits::default() }).await;

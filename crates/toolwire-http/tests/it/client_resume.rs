@@ -15,6 +15,9 @@ use toolwire_client::{Client, Delivery, EraChoice, ErrorKind};
 
 use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
 
+/// More than the events that are cut have bytes.
+const CUTS: usize = 200;
+
 /// A legacy server that answers calls and GETs with a `Last-Event-ID` like this.
 async fn server(special: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Script {
     Script::start(move |seen| match seen.what() {
@@ -42,7 +45,7 @@ async fn the_answer_is_taken_from_the_resumed_stream_after_the_pause_that_was_as
         if seen.verb == "GET" {
             return Reply::events([&*call.lock().unwrap()]);
         }
-        *call.lock().unwrap() = seen.result(said("resumed"));
+        *call.lock().unwrap() = seen.result(&said("resumed"));
         *closing.lock().unwrap() = Some(Instant::now());
         Reply::stream([Step::Send("id: prime-1\nretry: 500\ndata:\n\n".to_owned())])
     })
@@ -79,7 +82,7 @@ async fn wherever_a_stream_is_cut_nothing_is_lost_and_nothing_comes_twice() {
             return Reply::stream(rest.into_iter().map(Step::Send).collect::<Vec<_>>());
         }
         let name = seen.body["params"]["name"].clone();
-        let result = seen.result(said(name.as_str().unwrap()));
+        let result = seen.result(&said(name.as_str().unwrap()));
         results.lock().unwrap().insert(name.as_str().unwrap().to_owned(), result.clone());
         let whole = log(&name, &result);
         let cut: usize = name.as_str().unwrap().parse().unwrap();
@@ -95,7 +98,6 @@ async fn wherever_a_stream_is_cut_nothing_is_lost_and_nothing_comes_twice() {
         heard.fetch_add(1, Ordering::SeqCst);
     });
     let client = script.connect_with(builder).await;
-    const CUTS: usize = 200;
     let calls: Vec<_> =
         (0..CUTS).map(|cut| tokio::spawn(client.call(cut.to_string(), json!({})).into_future())).collect();
     for (cut, call) in calls.into_iter().enumerate() {
@@ -113,7 +115,7 @@ async fn a_stream_can_be_polled_many_times() {
     let script = server(move |seen| {
         let poll = polls.fetch_add(1, Ordering::SeqCst);
         if poll == 0 {
-            *call.lock().unwrap() = seen.result(said("at last"));
+            *call.lock().unwrap() = seen.result(&said("at last"));
         }
         match poll {
             0..20 => Reply::stream([Step::Send(format!("id: {poll}\nretry: 1\ndata:\n\n"))]),
@@ -135,7 +137,7 @@ async fn a_server_that_is_away_for_a_moment_is_waited_for() {
     let call = Arc::new(Mutex::new(Value::Null));
     let script = server(move |seen| {
         if seen.verb == "POST" {
-            *call.lock().unwrap() = seen.result(said("back"));
+            *call.lock().unwrap() = seen.result(&said("back"));
             return Reply::stream([Step::Send("id: 1\nretry: 1\ndata:\n\n".to_owned()), Step::Cut]);
         }
         match gets.fetch_add(1, Ordering::SeqCst) {

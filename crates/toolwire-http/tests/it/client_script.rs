@@ -53,7 +53,7 @@ impl Seen {
     }
 
     /// A result for this request.
-    pub(crate) fn result(&self, result: Value) -> Value {
+    pub(crate) fn result(&self, result: &Value) -> Value {
         json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result })
     }
 
@@ -325,7 +325,7 @@ pub(crate) fn discovered(seen: &Seen) -> Reply {
     let capabilities = json!({ "tools": {}, "prompts": {}, "resources": {} });
     Reply::json(
         200,
-        &seen.result(json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+        &seen.result(&json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
             "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private" })),
     )
 }
@@ -339,8 +339,9 @@ pub(crate) fn said(text: &str) -> Value {
 pub(crate) fn tools(seen: &Seen, tools: &Value) -> Reply {
     Reply::json(
         200,
-        &seen
-            .result(json!({ "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private" })),
+        &seen.result(
+            &json!({ "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private" }),
+        ),
     )
 }
 
@@ -351,12 +352,12 @@ pub(crate) fn legacy(seen: &Seen, version: &str, session: &str) -> Reply {
     match seen.what() {
         "initialize" => with_session(Reply::json(
             200,
-            &seen.result(json!({ "protocolVersion": version,
+            &seen.result(&json!({ "protocolVersion": version,
                 "capabilities": { "tools": { "listChanged": true }, "resources": { "subscribe": true } },
                 "serverInfo": { "name": "scripted", "version": "1" } })),
         )),
         "notifications/initialized" | "notifications/cancelled" | "answer" => Reply::status(202),
-        "tools/call" => Reply::json(200, &seen.result(said("hello"))),
+        "tools/call" => Reply::json(200, &seen.result(&said("hello"))),
         "DELETE" => Reply::status(204),
         "GET" => Reply::status(405),
         _ => Reply::json(400, &seen.error(-32600, "no")),

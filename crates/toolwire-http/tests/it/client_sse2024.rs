@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolwire_client::{Client, EraChoice, Error, ErrorKind};
+use toolwire_client::{Client, Delivery, EraChoice, Error, ErrorKind};
 use toolwire_protocol::Version;
 
 use crate::client_script::{Reply, Script, Step, builder, event, legacy, said};
@@ -35,7 +35,7 @@ async fn server(endpoint: &'static str, answers: usize) -> Script {
                 _ => return Reply::status(202),
             };
             let slot = stream.lock().unwrap().remove(0);
-            *slot.text.lock().unwrap() = event(&seen.result(result));
+            *slot.text.lock().unwrap() = event(&seen.result(&result));
             slot.go.notify_one();
             Reply::status(202)
         }

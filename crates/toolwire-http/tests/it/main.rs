@@ -4,6 +4,20 @@
 
 mod axum_router;
 mod bare;
+#[cfg(feature = "client")]
+mod client_legacy;
+#[cfg(feature = "client")]
+mod client_modern;
+#[cfg(feature = "client")]
+mod client_probe;
+#[cfg(feature = "client")]
+mod client_resume;
+#[cfg(feature = "client")]
+mod client_script;
+#[cfg(all(feature = "client", feature = "sse2024"))]
+mod client_sse2024;
+#[cfg(feature = "client")]
+mod client_to_server;
 mod cors;
 mod direct;
 mod edge;

@@ -203,7 +203,7 @@ impl Core {
                     self.finish(id, Err(fault::malformed(text).into()));
                 }
                 FaultKind::WrongParamsType => {
-                    self.post(write_error(Some(id), &fault.rpc_error()), "an answer")
+                    self.post(write_error(Some(id), &fault.rpc_error()), "an answer");
                 }
                 _ => {}
             }

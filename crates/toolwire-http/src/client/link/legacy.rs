@@ -144,7 +144,7 @@ async fn follow(
 
 async fn follow_stream(
     core: &Arc<Core>,
-    stream: EventStream,
+    stream: Box<EventStream>,
     id: &RequestId,
     view: &SessionView,
 ) -> Result<(), LinkError> {
@@ -193,7 +193,7 @@ enum Read {
 
 async fn read(
     core: &Arc<Core>,
-    mut stream: EventStream,
+    mut stream: Box<EventStream>,
     id: &RequestId,
     bookmark: &mut Bookmark,
 ) -> Result<Read, LinkError> {

@@ -63,7 +63,7 @@ impl Call {
         let tool = peek.name.take().filter(|_| is_tool).map(|name| ToolCall {
             name,
             arguments: peek.arguments.and_then(|raw| serde_json::from_slice(&raw).ok()).unwrap_or_default(),
-            meta: peek.meta.map(|meta| meta.raw).unwrap_or_else(|| Bytes::from_static(b"{}")),
+            meta: peek.meta.map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw),
         });
         let (id, method) = (request.id.clone(), request.method.clone());
         Some(Self { id, method, message: request.message.clone(), headers, tool })
@@ -217,7 +217,7 @@ async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&Exchan
     }
 }
 
-async fn read(core: &Core, call: &Call, mut stream: EventStream, feed: Option<&ExchangeFeed>) -> Reply {
+async fn read(core: &Core, call: &Call, mut stream: Box<EventStream>, feed: Option<&ExchangeFeed>) -> Reply {
     let mut garbage = 0;
     while garbage < MAX_GARBAGE {
         let event = match stream.next().await {

@@ -20,7 +20,7 @@ use super::core::lock;
 /// The plans of the tools that have one.
 #[derive(Debug)]
 pub(super) struct Plans {
-    plans: Mutex<HashMap<String, Plan>>,
+    by_name: Mutex<HashMap<String, Plan>>,
     limit: usize,
     /// Whether a list was seen, or cannot be.
     listed: AtomicBool,
@@ -60,7 +60,7 @@ struct Described {
 impl Plans {
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            plans: Mutex::default(),
+            by_name: Mutex::default(),
             limit,
             listed: AtomicBool::new(false),
             listing: tokio::sync::Mutex::default(),
@@ -69,7 +69,7 @@ impl Plans {
 
     /// Whether a list has to be read before this tool can be called.
     pub(super) fn may_not_know(&self, tool: &str) -> bool {
-        !self.listed.load(Ordering::Acquire) && !lock(&self.plans).contains_key(tool)
+        !self.listed.load(Ordering::Acquire) && !lock(&self.by_name).contains_key(tool)
     }
 
     /// There is no list to learn from.
@@ -78,7 +78,7 @@ impl Plans {
     }
 
     pub(super) fn plan(&self, tool: &str) -> Option<Plan> {
-        lock(&self.plans).get(tool).cloned()
+        lock(&self.by_name).get(tool).cloned()
     }
 
     /// Learns from the result of `tools/list`, and gives it back without the tools that must not be called.
@@ -106,7 +106,7 @@ impl Plans {
             tracing::warn!(tool = name, %why, "a tool is left out, because it cannot be called over HTTP");
         }
         let good = !matches!(plan, Some(Plan::Invalid(_)));
-        let mut plans = lock(&self.plans);
+        let mut plans = lock(&self.by_name);
         match plan {
             None => {
                 plans.remove(name);
@@ -270,7 +270,7 @@ mod tests {
         let tools: Vec<_> = (0..5).map(|n| tool(&format!("t{n}"), &json!("A"))).collect();
         let result = learn(&plans, &json!({ "tools": tools }));
         assert_eq!(result["tools"].as_array().unwrap().len(), 5);
-        assert_eq!(lock(&plans.plans).len(), 2);
+        assert_eq!(lock(&plans.by_name).len(), 2);
     }
 
     #[test]

@@ -73,7 +73,7 @@ async fn keep(core: &Arc<Core>) {
 }
 
 /// Reads one stream to its end, and says whether there was anything in it.
-async fn read(core: &Arc<Core>, mut stream: EventStream, bookmark: &mut Bookmark) -> bool {
+async fn read(core: &Arc<Core>, mut stream: Box<EventStream>, bookmark: &mut Bookmark) -> bool {
     let (mut any, mut garbage) = (false, 0);
     while garbage < MAX_GARBAGE {
         let event = stream.next().await;

@@ -10,7 +10,7 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{
     ClientConfig, RootCertStore,
-    crypto::aws_lc_rs,
+    crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ async fn serve(limits: HttpLimits) -> (std::net::SocketAddr, JoinHandle<std::io:
 async fn connect(address: std::net::SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap()).unwrap();
-    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)

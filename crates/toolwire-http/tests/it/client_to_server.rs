@@ -1,0 +1,194 @@
+//! This client and this server, in every version that both of them speak.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use toolwire_client::{Change, Client, ClientBuilder, EraChoice};
+use toolwire_http::{client::Http, server::HttpService};
+use toolwire_protocol::{
+    Version,
+    wire::{LoggingLevel, Root},
+};
+use toolwire_server::{Context, Server, ToolError, tool};
+
+use crate::{
+    client_script::{PATIENCE, builder},
+    fixture::Fixture,
+};
+
+/// The versions that Streamable HTTP exists in.
+const VERSIONS: [Version; 4] =
+    [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25, Version::V2026_07_28];
+
+async fn connect_to(address: SocketAddr, version: Version, builder: ClientBuilder) -> Client {
+    let http = Http::new(&format!("http://{address}/mcp")).unwrap();
+    let client = timeout(PATIENCE, builder.era(EraChoice::Version(version)).connect(http)).await;
+    let client = client.unwrap().unwrap();
+    assert_eq!(client.version(), version);
+    client
+}
+
+async fn connect(fixture: &Fixture, version: Version) -> Client {
+    connect_to(fixture.address, version, builder()).await
+}
+
+#[tokio::test]
+async fn the_newest_version_is_found() {
+    let fixture = Fixture::start().await;
+    let http = Http::new(&format!("http://{}/mcp", fixture.address)).unwrap();
+    let client = builder().connect(http).await.unwrap();
+    assert_eq!(client.version(), Version::V2026_07_28);
+    assert_eq!(client.server_info().unwrap().name, "fixture");
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_called() {
+    for version in VERSIONS {
+        let fixture = Fixture::start().await;
+        let client = connect(&fixture, version).await;
+        assert!(client.all_tools().await.unwrap().iter().any(|tool| tool.name == "mirrored"));
+        assert_eq!(client.call("add", json!({ "a": 2, "b": 3 })).await.unwrap().text(), "5");
+        let agent = client.call("agent", json!({})).await.unwrap();
+        assert!(agent.text().starts_with("toolwire/"), "{}", agent.text());
+        client.call("nobody", json!({})).await.unwrap_err();
+        client.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn arguments_in_headers_are_accepted_without_a_list_having_been_asked_for() {
+    let fixture = Fixture::start().await;
+    let client = connect(&fixture, Version::V2026_07_28).await;
+    for arguments in [json!({}), json!({ "value": " ä\n", "count": -3 }), json!({ "value": null })] {
+        assert_eq!(client.call("mirrored", arguments).await.unwrap().text(), "fine");
+    }
+}
+
+#[tokio::test]
+async fn progress_and_logs_come_before_the_answer() {
+    for version in VERSIONS {
+        let fixture = Fixture::start().await;
+        let logs = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&logs);
+        let listening = builder().log_level(LoggingLevel::Info).on_log(move |message| {
+            heard.lock().unwrap().push(message.data.text().to_owned());
+        });
+        let client = connect_to(fixture.address, version, listening).await;
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&steps);
+        let call = client.call("quick_steps", json!({}));
+        let call = call.progress(move |step| taken.lock().unwrap().push(step.progress.as_f64()));
+        assert_eq!(call.await.unwrap().text(), "done");
+        assert_eq!(*steps.lock().unwrap(), [1.0, 2.0], "{version}");
+        client.call("chatty", json!({})).await.unwrap();
+        assert_eq!(*logs.lock().unwrap(), ["\"hello\""], "{version}");
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_stops_its_handler() {
+    for version in VERSIONS {
+        let mut fixture = Fixture::start().await;
+        let client = connect(&fixture, version).await;
+        let calling = tokio::spawn(client.call("hang", json!({})).into_future());
+        fixture.hears("started").await;
+        calling.abort();
+        fixture.hears_the_end().await;
+        assert_eq!(client.call("add", json!({ "a": 1, "b": 1 })).await.unwrap().text(), "2");
+    }
+}
+
+#[tokio::test]
+async fn changes_are_heard_of() {
+    for version in VERSIONS {
+        let fixture = Fixture::start().await;
+        let client = connect(&fixture, version).await;
+        let mut listener = client.listen().tools().await.unwrap();
+        // A legacy server tells on a stream that is opened in the background, so it is told until it is heard.
+        let change = timeout(PATIENCE, async {
+            loop {
+                fixture.server.add_tool(tool("fresh", || async { "" })).unwrap();
+                assert!(fixture.server.remove_tool("fresh"));
+                if let Ok(change) = timeout(Duration::from_millis(100), listener.next()).await {
+                    return change;
+                }
+            }
+        });
+        assert_eq!(change.await.unwrap(), Some(Change::Tools), "{version}");
+    }
+}
+
+async fn count_roots(cx: Context) -> Result<String, ToolError> {
+    Ok(format!("{} roots", cx.roots().await?.len()))
+}
+
+/// Serves at `address`; aborting it is as if the process had ended.
+async fn serve(address: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
+    let server = Server::builder("roots", "1.0").tool(tool("count_roots", count_roots)).build().unwrap();
+    let listener = loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => break listener,
+            // The old socket may take a moment to be gone.
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    let address = listener.local_addr().unwrap();
+    let serving = HttpService::builder(server).path("/mcp").build().unwrap().serve(listener).into_future();
+    (address, tokio::spawn(async move { serving.await.unwrap() }))
+}
+
+#[tokio::test]
+async fn questions_are_answered_in_both_eras() {
+    for version in VERSIONS {
+        let (address, serving) = serve(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let asking = builder().roots([Root::new("file:///a"), Root::new("file:///b")]);
+        let client = connect_to(address, version, asking).await;
+        assert_eq!(client.call("count_roots", json!({})).await.unwrap().text(), "2 roots", "{version}");
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_restarted_is_called_as_if_nothing_had_happened() {
+    for version in VERSIONS {
+        let (address, serving) = serve(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let client = connect_to(address, version, builder().roots([Root::new("file:///a")])).await;
+        for _ in 0..2 {
+            assert_eq!(client.call("count_roots", json!({})).await.unwrap().text(), "1 roots", "{version}");
+        }
+        serving.abort();
+        let _ = serving.await;
+        let (_, serving) = serve(address).await;
+        // What was sent on a connection that ended at that moment may have been lost, and is told so.
+        let again = timeout(PATIENCE, async {
+            loop {
+                match client.call("count_roots", json!({})).await {
+                    Ok(result) => return result.text(),
+                    Err(error) => assert_eq!(error.delivery(), toolwire_client::Delivery::Unknown, "{error}"),
+                }
+            }
+        });
+        assert_eq!(again.await.unwrap(), "1 roots", "{version}");
+        serving.abort();
+    }
+}
+
+#[cfg(feature = "sse2024")]
+#[tokio::test]
+async fn the_transport_of_the_first_revision_is_found_too() {
+    let mut fixture = Fixture::with(|http| http.sse2024("/sse", "/messages")).await;
+    let http = Http::new(&format!("http://{}/sse", fixture.address)).unwrap();
+    let client = timeout(PATIENCE, builder().connect(http)).await.unwrap().unwrap();
+    assert_eq!(client.version(), Version::V2024_11_05);
+    assert_eq!(client.call("add", json!({ "a": 2, "b": 3 })).await.unwrap().text(), "5");
+    let calling = tokio::spawn(client.call("hang", json!({})).into_future());
+    fixture.hears("started").await;
+    calling.abort();
+    fixture.hears_the_end().await;
+    client.close().await.unwrap();
+}
