@@ -7,6 +7,8 @@
 pub mod client;
 pub mod server;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolwire::serde::{Deserialize, Serialize};
@@ -61,8 +63,12 @@ impl SkillResource {
 
 /// The digest of a file.
 pub fn digest(contents: &[u8]) -> String {
-    let hex: String = Sha256::digest(contents).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    let mut text = "sha256:".to_owned();
+    for byte in Sha256::digest(contents) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// What stands in front of a `SKILL.md`; `None` when there is nothing, or more than plain `key: value` lines.

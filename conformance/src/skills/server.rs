@@ -124,15 +124,12 @@ fn children(skills: &[Skill], directory: &str) -> Vec<Value> {
         let Some(path) = uri.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) else {
             continue;
         };
-        let (name, child) = match path.split_once('/') {
-            Some((folder, _)) => {
-                let uri = format!("{directory}/{folder}");
-                (folder, json!({ "uri": uri, "name": folder, "mimeType": DIRECTORY }))
-            }
-            None => {
-                let size = text.len();
-                (path, json!({ "uri": uri, "name": path, "mimeType": "text/markdown", "size": size }))
-            }
+        let (name, child) = if let Some((folder, _)) = path.split_once('/') {
+            let uri = format!("{directory}/{folder}");
+            (folder, json!({ "uri": uri, "name": folder, "mimeType": DIRECTORY }))
+        } else {
+            let size = text.len();
+            (path, json!({ "uri": uri, "name": path, "mimeType": "text/markdown", "size": size }))
         };
         found.insert(name, child);
     }

@@ -30,7 +30,7 @@ pub(crate) fn expansion(annotated: &Annotated) -> Result<TokenStream> {
 
         #(#cfg)*
         // Extractors are owned and handlers are async, whether the body makes use of that or not.
-        #[allow(deprecated, clippy::needless_pass_by_value, clippy::unused_async)]
+        #[allow(deprecated, clippy::needless_pass_by_value, clippy::redundant_closure, clippy::unused_async)]
         const _: () = {
             #inner
             #arguments
