@@ -1,6 +1,7 @@
 //! Streamable HTTP for MCP: both protocol eras on one endpoint.
 //!
-//! The server side is [`server`]: one path that every client can call, old or new.
+//! The server side is `server`: one path that every client can call, old or new. The client side, with the feature
+//! `client`, is `client`: it calls every server, old or new.
 //!
 //! ```no_run
 //! use toolwire_http::server::serve_http;

@@ -43,8 +43,9 @@ pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
-    Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NotFound,
-    Notifier, Progress, Server, State, ToolError, Uri, prompt, resource, template, tool,
+    Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
+    NotFound, Notifier, Progress, Question, Server, State, StateKeys, ToolError, Uri, prompt, resource,
+    template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]

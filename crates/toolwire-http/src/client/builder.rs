@@ -34,6 +34,8 @@ pub struct HttpBuilder {
     proxy: Proxy,
     connect_timeout: Duration,
     send_timeout: Duration,
+    #[cfg(feature = "client-tls")]
+    roots: Vec<reqwest::Certificate>,
 }
 
 /// Where the proxy settings come from.
@@ -59,6 +61,8 @@ impl HttpBuilder {
             proxy: Proxy::Environment,
             connect_timeout: CONNECT_TIMEOUT,
             send_timeout: SEND_TIMEOUT,
+            #[cfg(feature = "client-tls")]
+            roots: Vec::new(),
         }
     }
 
@@ -123,6 +127,18 @@ impl HttpBuilder {
         self
     }
 
+    /// Trusts these certificates, in PEM, besides those that the system trusts.
+    #[cfg(feature = "client-tls")]
+    pub fn root_certificates(mut self, pem: &[u8]) -> Self {
+        match reqwest::Certificate::from_pem_bundle(pem) {
+            Ok(roots) if !roots.is_empty() => self.roots.extend(roots),
+            _ => {
+                self.fault.get_or_insert_with(|| HttpError::new("the root certificates are not in PEM"));
+            }
+        }
+        self
+    }
+
     /// Sets the limits.
     pub const fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
@@ -147,6 +163,8 @@ impl HttpBuilder {
             // A connection that died without a word must not keep a stream waiting for ever.
             .tcp_keepalive(KEEP_ALIVE)
             .http2_keep_alive_interval(KEEP_ALIVE);
+        #[cfg(feature = "client-tls")]
+        let client = trusting(client, self.roots);
         let client = match self.proxy {
             Proxy::Environment if is_local(&url) => client.no_proxy(),
             Proxy::Environment => client,
@@ -168,6 +186,19 @@ impl HttpBuilder {
 
 /// How often a quiet connection is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Makes sure that there is something to encrypt with: what the program has chosen, or else what the server side
+/// of this crate uses.
+#[cfg(feature = "client-tls")]
+fn trusting(client: reqwest::ClientBuilder, roots: Vec<reqwest::Certificate>) -> reqwest::ClientBuilder {
+    use rustls::crypto::{CryptoProvider, ring};
+
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may have been faster, which is just as good.
+        let _ = ring::default_provider().install_default();
+    }
+    client.tls_certs_merge(roots)
+}
 
 fn endpoint_url(text: &str) -> Result<Url, HttpError> {
     // The text is not repeated, because it may have a password in it.

@@ -39,6 +39,7 @@ impl Endpoint {
         Self { url: Arc::new(url), ..self.clone() }
     }
 
+    #[cfg(feature = "sse2024")]
     pub(super) fn url(&self) -> &Url {
         &self.url
     }

@@ -16,6 +16,8 @@ mod client_resume;
 mod client_script;
 #[cfg(all(feature = "client", feature = "sse2024"))]
 mod client_sse2024;
+#[cfg(all(feature = "client-tls", feature = "tls"))]
+mod client_tls;
 #[cfg(feature = "client")]
 mod client_to_server;
 mod cors;
