@@ -22,7 +22,7 @@ usage: cargo xtask test [--list] [--only STEP]...
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
-conformance runs the official suite against our server and our client, which test does as well.";
+conformance runs the official suite against our server and our client.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]

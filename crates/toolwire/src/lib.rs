@@ -11,6 +11,9 @@
 //! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource) |
 //! | `stdio` | yes | serve on standard input and output: [`stdio()`] |
 //! | `child` | yes | start servers as child processes: [`ChildProcess`] |
+//! | `http` | no | serve on HTTP and connect over it; `http-server` and `http-client` are its halves |
+//! | `http-tls` | no | TLS for both |
+//! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //!
 //! # A server
 //!
@@ -35,6 +38,8 @@
 pub use toolwire_client as client;
 #[cfg(feature = "client")]
 pub use toolwire_client::Client;
+#[cfg(any(feature = "http-server", feature = "http-client"))]
+pub use toolwire_http as http;
 #[cfg(feature = "macros")]
 pub use toolwire_macros::{prompt, resource, tool};
 pub use toolwire_protocol as protocol;
@@ -109,7 +114,7 @@ pub mod __private {
 }
 
 /// Compiles and runs the blocks of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
