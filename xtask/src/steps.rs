@@ -34,33 +34,30 @@ const STEPS: &[Step] = &[
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
     Step { name: "interop", about: "other makers' SDKs, both directions, both eras", work: interop::run },
+    Step {
+        name: "conformance",
+        about: "the official suite, server and client, both eras",
+        work: conformance::run,
+    },
 ];
-
-/// Steps that run only when they are named. They join the others as soon as they pass.
-const ON_REQUEST: &[Step] = &[Step {
-    name: "conformance",
-    about: "the official suite, server and client, both eras (only when named)",
-    work: conformance::run,
-}];
 
 /// Prints the names of all steps.
 pub(crate) fn list() {
-    for step in STEPS.iter().chain(ON_REQUEST) {
+    for step in STEPS {
         println!("{:<14}{}", step.name, step.about);
     }
 }
 
-/// The steps with these names, in their own order; all that need not be named when no name is given.
+/// The steps with these names, in their own order; all of them when no name is given.
 pub(crate) fn select(only: &[String]) -> Result<Vec<&'static Step>, String> {
     if only.is_empty() {
         return Ok(STEPS.iter().collect());
     }
-    let all = || STEPS.iter().chain(ON_REQUEST);
-    let unknown = only.iter().find(|name| all().all(|step| step.name != *name));
+    let unknown = only.iter().find(|name| STEPS.iter().all(|step| step.name != *name));
     if let Some(name) = unknown {
         return Err(format!("there is no step `{name}`; `cargo xtask test --list` names them"));
     }
-    Ok(all().filter(|step| only.iter().any(|name| name == step.name)).collect())
+    Ok(STEPS.iter().filter(|step| only.iter().any(|name| name == step.name)).collect())
 }
 
 /// Runs the steps and says whether all of them passed. A failed step does not keep the next from running.
@@ -155,7 +152,7 @@ fn none(faults: &[String]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ON_REQUEST, STEPS, select};
+    use super::{STEPS, select};
 
     #[test]
     fn steps_are_selected_by_name_in_their_own_order() {
@@ -173,9 +170,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let all = || STEPS.iter().chain(ON_REQUEST);
-        for step in all() {
-            assert_eq!(all().filter(|other| other.name == step.name).count(), 1, "{}", step.name);
+        for step in STEPS {
+            assert_eq!(STEPS.iter().filter(|other| other.name == step.name).count(), 1, "{}", step.name);
         }
     }
 }

@@ -67,6 +67,4 @@ fn builder() -> ClientBuilder {
             Ok(CreateMessageResult::new(Role::Assistant, Content::text("Paris"), "a-model-for-tests"))
         })
         .roots([Root::new("file:///conformance")])
-        // The suite may play all scenarios at once, with dozens of clients on one processor.
-        .probe_timeout(DEADLINE)
 }

@@ -85,6 +85,12 @@ impl Error {
         self
     }
 
+    /// Adds that trying it another way did not help, and why.
+    pub(crate) fn and_elsewhere(self, other: &Self) -> Self {
+        // With its causes, because they are not kept otherwise.
+        self.with_hint(&format!("and by other means: {other:?}"))
+    }
+
     pub(crate) fn from_rpc(method: &MethodName, error: RpcError) -> Self {
         let mut this =
             Self::new(ErrorKind::Rpc, Delivery::Rejected, format!("the server refused {method}: {error}"));

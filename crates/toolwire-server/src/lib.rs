@@ -51,8 +51,8 @@ mod schema;
 mod server;
 
 pub use ask::{
-    Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, NeedInput, NonceStore, Question, Sample, StateKeys,
-    UrlAnswer,
+    Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceStore, Question,
+    Sample, StateKeys, UrlAnswer,
 };
 pub use builder::{BuildError, ServerBuilder};
 pub use client::{Client, ClientCan};

@@ -2,7 +2,8 @@
 //!
 //! * [`Wire`] is a client that speaks one revision by hand, for tests that look at the bytes;
 //! * [`each`] and [`Matrix`] run one test body over every revision and link;
-//! * [`Setup::client`] is Toolwire's own client, pinned to the revision of the setup;
+//! * [`Setup::client`] is Toolwire's own client, pinned to the revision of the setup; [`each_client`] runs it over
+//!   HTTP as well, where the feature `http` is on;
 //! * [`FakeClock`] lets a client's cache grow old at once;
 //! * [`replay`](replay()) holds a server against a conversation that was written down;
 //! * [`SpecSchemas`] hold every message of a server against the official schemas, where they are at hand.
@@ -29,6 +30,8 @@
 
 mod any;
 mod clock;
+#[cfg(feature = "http")]
+mod http;
 mod matrix;
 pub mod replay;
 mod spec;
@@ -38,7 +41,7 @@ pub mod wire;
 
 pub use any::{AnyDuplex, AnySink, AnySource};
 pub use clock::FakeClock;
-pub use matrix::{Matrix, Setup, each};
+pub use matrix::{Matrix, Setup, each, each_client};
 pub use replay::replay;
 pub use spec::{SPEC_VARIABLE, SpecSchemas};
 pub use target::{Link, PIPE_BYTES, Program, Target};

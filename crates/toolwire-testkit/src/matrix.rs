@@ -10,9 +10,11 @@ use std::{
     task::Poll,
 };
 
-use toolwire_client::{Client, ClientBuilder, EraChoice};
+use toolwire_client::{Client, ClientBuilder, EraChoice, Error};
 use toolwire_protocol::Version;
 
+#[cfg(feature = "http")]
+use crate::http::Hosted;
 use crate::{AnyDuplex, Link, Program, Target, Wire, WireBuilder};
 
 /// Runs `body` once for each revision and each link inside this process.
@@ -38,6 +40,31 @@ use crate::{AnyDuplex, Link, Program, Target, Wire, WireBuilder};
 /// When the body panics; the text then says with which revision and link.
 pub async fn each(body: impl AsyncFn(Setup)) {
     Matrix::new().run(body).await;
+}
+
+/// Runs `body` once for each revision and each link that [`Setup::client`] can take: with the feature `http` also
+/// over HTTP.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwire_server::{Server, tool};
+/// use toolwire_testkit::each_client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let server = Server::builder("demo", "1.0").tool(tool("hello", || async { "hello" })).build().unwrap();
+/// each_client(async |setup| {
+///     let client = setup.client(&server).await;
+///     assert_eq!(client.call("hello", json!({})).await.unwrap().text(), "hello");
+/// })
+/// .await;
+/// # }
+/// ```
+///
+/// # Panics
+/// When the body panics; the text then says with which revision and link.
+pub async fn each_client(body: impl AsyncFn(Setup)) {
+    Matrix::clients().run(body).await;
 }
 
 /// Which revisions and links a test body is run over.
@@ -70,6 +97,11 @@ impl Matrix {
     /// Every revision, over every link inside this process.
     pub fn new() -> Self {
         Self { versions: Version::ALL.to_vec(), links: Link::IN_PROCESS.to_vec(), program: None }
+    }
+
+    /// Every revision, over every link inside this process that Toolwire's own client can take.
+    pub fn clients() -> Self {
+        Self::new().links(Link::OF_CLIENTS.iter().copied())
     }
 
     /// The revisions that start with `initialize`.
@@ -198,8 +230,24 @@ impl Setup {
     ) -> Client {
         let builder = Client::builder("toolwire-testkit", env!("CARGO_PKG_VERSION"));
         let builder = describe(builder.era(EraChoice::Version(self.version)));
-        let connected = builder.connect(self.open(target)).await;
+        let connected = self.connect(target, builder).await;
         connected.unwrap_or_else(|error| panic!("the client could not be connected: {error:?}"))
+    }
+
+    /// Connects a client that is described already, which may be refused. It speaks this revision only if it was
+    /// told to.
+    ///
+    /// # Errors
+    /// When the two do not come together.
+    ///
+    /// # Panics
+    /// When `target` cannot be reached over this link.
+    pub async fn connect(&self, target: &impl Target, builder: ClientBuilder) -> Result<Client, Error> {
+        #[cfg(feature = "http")]
+        if self.link == Link::Http {
+            return builder.connect(Hosted::start(target, self.version).await).await;
+        }
+        builder.connect(self.open(target)).await
     }
 }
 

@@ -20,11 +20,26 @@ pub enum Link {
     Pipe,
     /// Lines over the standard input and output of a child process.
     Child,
+    /// HTTP over a socket of this machine: Streamable HTTP, and HTTP+SSE for the revision that has nothing else.
+    ///
+    /// It is no [`Duplex`](toolwire_transport::Duplex), so it is for Toolwire's own client and not for a
+    /// [`Wire`](crate::Wire).
+    #[cfg(feature = "http")]
+    Http,
 }
 
 impl Link {
-    /// The links that reach a [`Server`] in this process.
+    /// The links that reach a [`Server`] in this process, byte by byte.
     pub const IN_PROCESS: [Self; 2] = [Self::Memory, Self::Pipe];
+
+    /// The links that Toolwire's own client can take to a [`Server`] in this process; with the feature `http`
+    /// that is one more.
+    pub const OF_CLIENTS: &[Self] = &[
+        Self::Memory,
+        Self::Pipe,
+        #[cfg(feature = "http")]
+        Self::Http,
+    ];
 }
 
 impl fmt::Display for Link {
@@ -33,6 +48,8 @@ impl fmt::Display for Link {
             Self::Memory => "memory",
             Self::Pipe => "a pipe",
             Self::Child => "a child process",
+            #[cfg(feature = "http")]
+            Self::Http => "HTTP",
         })
     }
 }
@@ -48,6 +65,11 @@ pub trait Target {
     /// The link to take where the test does not say which.
     fn usual_link(&self) -> Link {
         Link::Memory
+    }
+
+    /// The server itself, where it is in this process; HTTP needs it.
+    fn server(&self) -> Option<&Server> {
+        None
     }
 }
 
@@ -73,7 +95,16 @@ impl Target for Server {
                 io::ErrorKind::Unsupported,
                 "a Server lives in this process; to test a program give its command as a Program",
             )),
+            #[cfg(feature = "http")]
+            Link::Http => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "HTTP does not carry a stream of messages; it is for `Setup::client`",
+            )),
         }
+    }
+
+    fn server(&self) -> Option<&Server> {
+        Some(self)
     }
 }
 

@@ -16,13 +16,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-transport", &["toolwire-protocol"]),
     ("toolwire-server", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
-    (
-        "toolwire-http",
-        &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"],
-    ),
+    ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
     (
         "toolwire",
-        &["toolwire-protocol", "toolwire-macros", "toolwire-transport", "toolwire-server", "toolwire-client", "toolwire-http"],
+        &[
+            "toolwire-protocol",
+            "toolwire-macros",
+            "toolwire-transport",
+            "toolwire-server",
+            "toolwire-client",
+            "toolwire-http",
+        ],
     ),
     (
         "toolwire-testkit",

@@ -150,7 +150,9 @@ impl Client {
     pub async fn set_log_level(&self, level: LoggingLevel) -> Result<(), Error> {
         self.check(Method::SetLevel)?;
         let params = SetLevelRequestParams::new(level);
-        self.ask_once(Method::SetLevel, &params, Options::default()).await.map(drop)
+        self.ask_once(Method::SetLevel, &params, Options::default()).await?;
+        self.host().restoration.keep_log_level(level);
+        Ok(())
     }
 
     /// Tells a legacy server that the roots have changed.

@@ -7,9 +7,13 @@ mod outcome;
 mod pages;
 mod perform;
 mod raw;
+mod restore;
 mod wire;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use toolwire_protocol::{
     Era, Version,
@@ -25,6 +29,7 @@ pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
 pub(crate) use perform::{CONTEXT, Options};
 pub use raw::Raw;
+pub(crate) use restore::Restoration;
 pub(crate) use wire::{Failure, InFlight, Manner, Pace, Wire};
 
 /// A connection to a server, whatever protocol version it speaks.
@@ -55,6 +60,24 @@ struct Inner {
     session: Session,
 }
 
+/// A client that does not keep its connection alive.
+#[derive(Clone)]
+pub(crate) struct WeakClient {
+    inner: Weak<Inner>,
+}
+
+impl WeakClient {
+    fn upgrade(&self) -> Option<Client> {
+        self.inner.upgrade().map(|inner| Client { inner })
+    }
+}
+
+impl fmt::Debug for WeakClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakClient").finish_non_exhaustive()
+    }
+}
+
 /// What was agreed on when the connection was made.
 pub(crate) struct Session {
     pub(crate) envelope: RequestEnvelope,
@@ -65,7 +88,9 @@ pub(crate) struct Session {
 
 impl Client {
     pub(crate) fn new(wire: Wire, settings: Settings, session: Session) -> Self {
-        Self { inner: Arc::new(Inner { wire, settings, session }) }
+        let inner = Arc::new(Inner { wire, settings, session });
+        inner.wire.host.restoration.by(WeakClient { inner: Arc::downgrade(&inner) });
+        Self { inner }
     }
 
     /// The protocol version that is spoken.

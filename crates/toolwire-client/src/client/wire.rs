@@ -169,6 +169,7 @@ impl Wire {
                 Error::new(ErrorKind::Closed, error.delivery, text)
             }
             LinkErrorKind::Status(_, Some(rpc)) => Error::from_rpc(method, rpc),
+            LinkErrorKind::Refused => Error::invalid_params(method, error.message),
             kind => {
                 Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))
             }
@@ -180,6 +181,7 @@ const fn error_kind(kind: &LinkErrorKind) -> ErrorKind {
     match kind {
         LinkErrorKind::Cancelled => ErrorKind::Cancelled,
         LinkErrorKind::Busy => ErrorKind::Busy,
+        LinkErrorKind::Refused => ErrorKind::InvalidParams,
         LinkErrorKind::Malformed => ErrorKind::InvalidResponse,
         LinkErrorKind::Unreachable | LinkErrorKind::Status(..) => ErrorKind::Connect,
         LinkErrorKind::Closed => ErrorKind::Closed,

@@ -10,7 +10,7 @@ use toolwire_protocol::{
     caching::CacheKey,
     codec::{RequestEnvelope, RequestMeta},
     envelope::write_notification,
-    probe::{Probe, ProbeAnswer, ProbeError, ProbeVerdict},
+    probe::{Probe, ProbeAnswer, ProbeError, ProbeLink, ProbeVerdict},
     wire::{
         DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, NotificationParams,
         RequestParams, meta::SERVER_INFO,
@@ -113,10 +113,10 @@ impl Handshake<'_> {
         Err(Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text).into())
     }
 
-    /// How long the first answer may take: with only one era to speak, silence is no answer.
-    const fn patience(&self) -> Duration {
-        match self.settings.era {
-            EraChoice::Auto => self.settings.probe_timeout,
+    /// How long the first answer may take. Only on a pipe, and only with both eras to speak, is silence an answer.
+    fn patience(&self) -> Duration {
+        match (self.settings.era, self.wire.link.family()) {
+            (EraChoice::Auto, ProbeLink::Duplex) => self.settings.probe_timeout,
             _ => self.settings.request_timeout,
         }
     }
@@ -294,9 +294,10 @@ fn evidence(failure: &Failure) -> ProbeAnswer {
             LinkErrorKind::Status(status, error) => {
                 ProbeAnswer::Status(*status, error.as_ref().map(ProbeError::from))
             }
-            LinkErrorKind::Cancelled | LinkErrorKind::Busy | LinkErrorKind::Unreachable => {
-                ProbeAnswer::Unreachable
-            }
+            LinkErrorKind::Cancelled
+            | LinkErrorKind::Busy
+            | LinkErrorKind::Refused
+            | LinkErrorKind::Unreachable => ProbeAnswer::Unreachable,
         },
         Failure::NotTaken(_) | Failure::Unwritable(_) => ProbeAnswer::Unreachable,
     }

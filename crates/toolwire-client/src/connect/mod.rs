@@ -30,6 +30,21 @@ pub(crate) struct Plan {
 
 /// Connects, and once more if the server did not survive the first message.
 pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Result<Client, Error> {
+    let mut elsewhere = None;
+    let connected = attempt(plan, connector, &mut elsewhere).await;
+    // The first error is about what the user asked for; other means were only our guess.
+    connected.map_err(|error| match elsewhere {
+        Some(first) => first.and_elsewhere(&error),
+        None => error,
+    })
+}
+
+/// Connects. `elsewhere` is why the server had to be reached by other means, if it was tried.
+async fn attempt<K, C: Connector<K>>(
+    plan: Plan,
+    connector: C,
+    elsewhere: &mut Option<Error>,
+) -> Result<Client, Error> {
     let Plan { info, settings, handlers, eras } = plan;
     let mut opening = None;
     let mut connector = connector;
@@ -65,7 +80,9 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
                 opening = Some(next);
             }
             Err(Trouble::Elsewhere(next, error)) => {
-                connector = fallback.filter(|_| first).ok_or(error)?;
+                let Some(other) = fallback.filter(|_| first) else { return Err(error) };
+                *elsewhere = Some(error);
+                connector = other;
                 opening = Some(next);
             }
         }

@@ -22,6 +22,7 @@ pub use elicit::{Elicit, ElicitReply};
 pub(crate) use handlers::{Handlers, quietly};
 
 use crate::{
+    client::Restoration,
     clock::Clock,
     listen::{Change, Hub},
     lock::lock,
@@ -39,6 +40,7 @@ pub(crate) struct Host {
     desk: Mutex<Desk>,
     cache: Mutex<ResponseCache>,
     pub(crate) hub: Hub,
+    pub(crate) restoration: Restoration,
     pub(crate) thinking: Thinking,
 }
 
@@ -52,6 +54,7 @@ impl Host {
             desk: Mutex::default(),
             cache: Mutex::new(ResponseCache::new(settings.cache)),
             hub: Hub::default(),
+            restoration: Restoration::default(),
             thinking: Thinking::default(),
         }
     }

@@ -33,7 +33,17 @@ impl Inbox {
         self.host.closed(why);
     }
 
-    pub(crate) fn pending_requests(&self) -> usize {
+    /// The server had lost the session, and the link has made a new one in its place, which knows nothing.
+    ///
+    /// The client then sets the log level again and asks again for the resources that are listened to, in a task
+    /// of its own; listeners hear a [`Resync`](crate::Change::Resync) after that. A Tokio runtime is needed.
+    pub fn session_renewed(&self) {
+        self.host.restoration.begin();
+    }
+
+    /// How many requests may wait for their answers at once; a link answers more with
+    /// [`Busy`](super::LinkErrorKind::Busy).
+    pub fn pending_requests(&self) -> usize {
         self.host.limits().pending_requests
     }
 }

@@ -93,6 +93,8 @@ pub enum LinkErrorKind {
     Cancelled,
     /// Too many requests are open.
     Busy,
+    /// The link cannot carry this request to any server, and has not tried: something in it must be different.
+    Refused,
     /// The server could not be reached.
     Unreachable,
     /// The answer is no JSON-RPC message.

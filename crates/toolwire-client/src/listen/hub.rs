@@ -111,6 +111,10 @@ impl Hub {
         });
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.state).closed.is_some()
+    }
+
     /// Notes that one more listener watches `uri`, and says whether it is the first.
     pub(crate) fn watch(&self, uri: &str) -> bool {
         let mut hub = lock(&self.state);
@@ -129,6 +133,20 @@ impl Hub {
             hub.watched.remove(uri);
         }
         last
+    }
+
+    /// The resources that legacy listeners watch.
+    pub(crate) fn watched(&self) -> Vec<String> {
+        lock(&self.state).watched.keys().cloned().collect()
+    }
+
+    pub(crate) fn is_watched(&self, uri: &str) -> bool {
+        lock(&self.state).watched.contains_key(uri)
+    }
+
+    /// Every listener may have missed something.
+    pub(crate) fn resync(&self) {
+        self.each(|state| !std::mem::replace(&mut state.resync, true));
     }
 
     /// Does something with every listener and wakes those for which it says `true`.

@@ -99,6 +99,19 @@ impl Connector<ByUrl> for Url {
     }
 }
 
+/// Something whose other means cannot even be connected to.
+struct Nowhere(Arc<Posts>);
+
+impl Connector<ByUrl> for Nowhere {
+    async fn connect(self, _inbox: Inbox) -> io::Result<Connection<Self>> {
+        if self.0.seen.lock().unwrap().is_empty() {
+            let link: Arc<dyn Link> = Arc::<Posts>::clone(&self.0);
+            return Ok(Connection { link, key: None, again: None, fallback: Some(self) });
+        }
+        Err(io::Error::other("no such host"))
+    }
+}
+
 fn posts(answers: Answers) -> Arc<Posts> {
     Arc::new(Posts { answers, seen: Mutex::default() })
 }
@@ -172,4 +185,32 @@ async fn a_server_that_understands_nothing_is_reached_by_other_means() {
 
     let (_, client) = connect(|_| Err(LinkErrorKind::Status(404, None))).await;
     assert_eq!(client.unwrap_err().kind(), ErrorKind::Connect);
+}
+
+#[tokio::test]
+async fn when_other_means_fail_too_the_first_error_counts_and_both_are_told() {
+    let first = posts(|_| Err(LinkErrorKind::Status(404, None)));
+    let other = posts(|_| Err(LinkErrorKind::Busy));
+    let error = builder().connect(Url(first, Some(other))).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Unknown));
+    assert_eq!(error.to_string(), "initialize failed: no; and by other means: initialize failed: no");
+
+    let first = posts(|_| Err(LinkErrorKind::Status(404, None)));
+    let error = builder().connect(Nowhere(first)).await.unwrap_err();
+    let text = error.to_string();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Unknown));
+    assert!(text.starts_with("initialize failed: no; and by other means: "), "{text}");
+    assert!(text.ends_with("no such host"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_link_refuses_was_not_sent() {
+    let (_, client) = connect(|method| match method {
+        "server/discover" => Ok(discovery()),
+        _ => Err(LinkErrorKind::Refused),
+    })
+    .await;
+    let error = client.unwrap().call("add", ()).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::InvalidParams, Delivery::NotSent));
+    assert_eq!(error.to_string(), "tools/call cannot be sent: no");
 }

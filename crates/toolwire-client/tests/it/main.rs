@@ -12,6 +12,7 @@ mod link;
 mod listen;
 mod negotiate;
 mod pages;
+mod restore;
 mod rounds;
 mod script;
 mod server_requests;

@@ -230,6 +230,22 @@ async fn a_lost_session_is_replaced_and_what_was_refused_is_sent_again() {
 }
 
 #[tokio::test]
+async fn the_clients_limit_of_open_requests_counts_and_leaves_room_for_a_new_session() {
+    let script = server("2025-11-25", |seen| (seen.what() == "tools/call").then(Reply::hang)).await;
+    let client = script.connect_with(builder().era(EraChoice::Legacy).limit_pending_requests(1)).await;
+    let calling = tokio::spawn(client.call("slow", json!({})).into_future());
+    script.wait_for("tools/call", 1).await;
+    let error = client.call("tool", json!({})).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Busy, Delivery::NotSent));
+    calling.abort();
+
+    let script = forgetful(|_| None).await;
+    let client = script.connect_with(builder().era(EraChoice::Legacy).limit_pending_requests(1)).await;
+    assert_eq!(client.call("tool", json!({})).await.unwrap().text(), "hello");
+    assert_eq!(script.all("initialize").len(), 2);
+}
+
+#[tokio::test]
 async fn a_notification_is_sent_again_in_a_new_session() {
     let script = forgetful(|_| None).await;
     let client = script.connect_with(builder().era(EraChoice::Legacy).roots([])).await;

@@ -191,7 +191,7 @@ async fn tools_with_annotations_that_cannot_be_followed_are_left_out_and_not_cal
     assert_eq!(listed["tools"], json!([annotated("good", "Region")]));
     let error = client.call("bad", json!({})).await.unwrap_err();
     assert!(error.to_string().contains("\"bad\"") && error.to_string().contains("x-mcp-header"), "{error}");
-    assert_eq!(error.delivery(), Delivery::NotSent);
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::InvalidParams, Delivery::NotSent));
     assert!(script.all("tools/call").is_empty());
     client.call("good", json!({})).await.unwrap();
 }

@@ -105,7 +105,8 @@ async fn a_wrong_path_is_told_as_such() {
         .await;
         let error = fail(&script).await;
         let text = format!("{error:?}");
-        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Rejected));
+        assert!(error.to_string().starts_with("initialize failed: the server answered with 404"), "{error}");
         assert!(
             text.contains("is the path right?") || text.contains("does not begin with an endpoint"),
             "{text}"

@@ -133,7 +133,7 @@ impl Probe<'_> {
 
     /// The verdict on an answer that only a modern server gives.
     ///
-    /// A version that was just refused is no choice, even if the server lists it.
+    /// A version that was just refused is the last choice, even if the server lists it.
     fn modern_answer(&self, answer: &ProbeAnswer, refused: Option<Version>) -> Option<ProbeVerdict> {
         match answer {
             ProbeAnswer::Discovered(supported) => Some(self.choose(supported, None, ProbeVerdict::Modern)),
@@ -158,8 +158,9 @@ impl Probe<'_> {
         modern: impl Fn(Version) -> ProbeVerdict,
     ) -> ProbeVerdict {
         let known = supported.iter().filter_map(|text| text.parse().ok());
-        let common =
-            known.filter(|version| self.offered.contains(version) && Some(*version) != refused).max();
+        let common: Vec<Version> = known.filter(|version| self.offered.contains(version)).collect();
+        let others = common.iter().copied().filter(|version| Some(*version) != refused);
+        let common = others.max().or_else(|| refused.filter(|version| common.contains(version)));
         match common {
             Some(version) if version.is_modern() => modern(version),
             Some(version) => ProbeVerdict::Initialize(version),

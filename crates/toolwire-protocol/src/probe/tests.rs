@@ -87,11 +87,20 @@ fn an_unsupported_version_is_retried_with_one_that_is_supported() {
 
 #[test]
 fn an_unsupported_version_never_falls_back_blindly() {
-    for supported in [&[][..], &["2031-01-01"], &["2026-07-28"]] {
+    for supported in [&[][..], &["2031-01-01"]] {
         for answer in both_ways(400, &failure(-32022, supported)) {
             for link in BOTH {
                 assert_eq!(discover(link, &answer), ProbeVerdict::NoCommonVersion, "{answer:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_version_that_is_refused_and_yet_the_only_one_listed_is_tried_again() {
+    for answer in both_ways(400, &failure(-32022, &["2026-07-28", "2031-01-01"])) {
+        for link in BOTH {
+            assert_eq!(discover(link, &answer), ProbeVerdict::RetryModern(MODERN), "{answer:?}");
         }
     }
 }

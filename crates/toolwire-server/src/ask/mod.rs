@@ -25,7 +25,7 @@ pub use need_input::NeedInput;
 pub(crate) use need_input::live_rounds;
 pub(crate) use question::check_capability;
 pub use question::{ListRoots, Sample};
-pub use sealing::{NonceStore, StateKeys};
+pub use sealing::{MemoryNonces, NonceStore, StateKeys};
 
 use std::time::Duration;
 

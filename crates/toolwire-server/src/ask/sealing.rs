@@ -1,8 +1,9 @@
 //! What a server needs to carry a request from one round to the next.
 
 use std::{
+    collections::BTreeMap,
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -37,6 +38,48 @@ pub struct StateKeys {
 pub trait NonceStore: Send + Sync {
     /// Takes a nonce. Says `false` when it was taken before. It need not be remembered after `until`.
     fn consume(&self, nonce: [u8; NONCE_BYTES], until: SystemTime) -> BoxFuture<'_, bool>;
+}
+
+/// Remembers used states in this process, within a limit. Replicas need a store that they share.
+#[derive(Debug)]
+pub struct MemoryNonces {
+    used: Mutex<BTreeMap<[u8; NONCE_BYTES], SystemTime>>,
+    limit: usize,
+}
+
+impl MemoryNonces {
+    /// How many states are remembered unless told otherwise. Each takes some fifty bytes.
+    pub const DEFAULT_LIMIT: usize = 100_000;
+
+    /// Remembers at most `limit` states that have not expired. When it is full, further ones are refused: it is
+    /// better that a user has to start again than that something happens twice.
+    pub fn new(limit: usize) -> Self {
+        Self { used: Mutex::default(), limit }
+    }
+
+    fn take(&self, nonce: [u8; NONCE_BYTES], until: SystemTime, now: SystemTime) -> bool {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() >= self.limit {
+            used.retain(|_, until| *until > now);
+        }
+        if used.len() >= self.limit || used.contains_key(&nonce) {
+            return false;
+        }
+        used.insert(nonce, until);
+        true
+    }
+}
+
+impl Default for MemoryNonces {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_LIMIT)
+    }
+}
+
+impl NonceStore for MemoryNonces {
+    fn consume(&self, nonce: [u8; NONCE_BYTES], until: SystemTime) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(self.take(nonce, until, SystemTime::now())))
+    }
 }
 
 impl StateKeys {
@@ -172,5 +215,21 @@ fn seconds(time: SystemTime) -> u64 {
 impl fmt::Debug for StateKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateKeys").field("ring", &self.ring).field("ttl", &self.ttl).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_are_taken_once_and_forgotten_when_they_have_expired() {
+        let store = MemoryNonces::new(2);
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        assert!(store.take([1; NONCE_BYTES], at(10), at(0)));
+        assert!(!store.take([1; NONCE_BYTES], at(10), at(0)));
+        assert!(store.take([2; NONCE_BYTES], at(20), at(0)));
+        assert!(!store.take([3; NONCE_BYTES], at(30), at(5)), "full");
+        assert!(store.take([3; NONCE_BYTES], at(30), at(15)), "the first has expired");
     }
 }

@@ -10,8 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire_protocol::wire::CreateMessageRequestParams;
 use toolwire_server::{
-    Answer, Args, Ask, BoxError, Context, IntoToolOutput, NeedInput, Question, Reply, Server, ServerBuilder,
-    StateKeys, prompt, resource, tool,
+    Answer, Args, Ask, BoxError, Context, Extensions, IntoToolOutput, MemoryNonces, NeedInput, Principal,
+    Question, Reply, Server, ServerBuilder, StateKeys,
+    engine::{Call, Seat},
+    prompt, resource, tool,
 };
 
 use crate::wire::{Wire, request};
@@ -480,4 +482,53 @@ async fn a_url_that_comes_first_is_an_error_where_the_revision_has_one() {
     let mut wire = Wire::legacy_with(&server, "2025-06-18", everything()).await;
     let reply = wire.ask(&request(1, "tools/call", json!({"name": "login"}))).await;
     assert_eq!(reply["error"]["code"], -32600, "{reply}");
+}
+
+#[tokio::test]
+async fn a_state_that_may_be_used_once_is_refused_the_second_time() {
+    let keys = StateKeys::new(["a secret that is long enough to be one"]).unwrap();
+    let server = server().state_keys(keys.single_use(MemoryNonces::default())).build().unwrap();
+    let mut wire = Wire::connect(&server);
+    let first = wire.ask(&call(1, "tools/call", json!({"name": "delete"}), &everything())).await;
+    let retry = |id| {
+        let responses = json!({"ok": accept(&json!({"yes": true}))});
+        let state = &first["result"]["requestState"];
+        call(
+            id,
+            "tools/call",
+            json!({"name": "delete", "requestState": state, "inputResponses": responses}),
+            &everything(),
+        )
+    };
+    assert_eq!(text(&wire.ask(&retry(2)).await), "deleted");
+    assert_eq!(wire.ask(&retry(3)).await["error"]["code"], -32602);
+}
+
+/// A transport that knows who is calling.
+async fn as_caller(server: &Server, who: Option<&str>, message: &Value) -> Value {
+    let message = toolwire_protocol::Message::parse(&message.to_string().into()).unwrap();
+    let toolwire_protocol::Message::Request(request) = message else { panic!("not a request") };
+    let peek = toolwire_protocol::peek::Peek::of(&request.params);
+    let mut extensions = Extensions::default();
+    if let Some(who) = who {
+        extensions.insert(Principal::new(who));
+    }
+    let seat = Seat::Modern(toolwire_protocol::Version::LATEST);
+    let answered = Call::new(server, request, peek, seat, extensions).unwrap().await;
+    serde_json::from_slice(&answered.body).unwrap()
+}
+
+#[tokio::test]
+async fn a_state_belongs_to_its_caller() {
+    let server = server().build().unwrap();
+    let first =
+        as_caller(&server, Some("ada"), &call(1, "tools/call", json!({"name": "delete"}), &everything()))
+            .await;
+    let responses = json!({"ok": accept(&json!({"yes": true}))});
+    let params = json!({"name": "delete", "requestState": first["result"]["requestState"], "inputResponses": responses});
+    let retry = call(2, "tools/call", params, &everything());
+    for stranger in [None, Some("eve")] {
+        assert_eq!(as_caller(&server, stranger, &retry).await["error"]["code"], -32602);
+    }
+    assert_eq!(text(&as_caller(&server, Some("ada"), &retry).await), "deleted");
 }

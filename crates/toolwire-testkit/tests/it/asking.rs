@@ -8,7 +8,7 @@ use std::sync::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use toolwire_client::{Client, ClientBuilder, ElicitReply, EraChoice};
+use toolwire_client::{ClientBuilder, ElicitReply};
 use toolwire_protocol::{
     ErrorCode, RpcError, Version,
     wire::{
@@ -16,7 +16,7 @@ use toolwire_protocol::{
     },
 };
 use toolwire_server::{Answer, BoxError, ClientCan, Context, Server, StateKeys, prompt, resource, tool};
-use toolwire_testkit::{Link, Matrix, Target, each};
+use toolwire_testkit::{Matrix, each_client};
 
 /// How urgent it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +121,7 @@ fn elicits(version: Version) -> bool {
 
 #[tokio::test]
 async fn forms_defaults_and_steps() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client_with(&server(), host).await;
         let answer = client.call("file", json!({})).await.unwrap();
         if elicits(setup.version) {
@@ -137,7 +137,7 @@ async fn forms_defaults_and_steps() {
 
 #[tokio::test]
 async fn models_and_roots_in_every_revision() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client_with(&server(), host).await;
         assert_eq!(client.call("model", json!({})).await.unwrap().text(), "Paris, 2 roots");
         let read = client.read("asking://roots").await.unwrap();
@@ -149,7 +149,7 @@ async fn models_and_roots_in_every_revision() {
 
 #[tokio::test]
 async fn prompts() {
-    Matrix::new()
+    Matrix::clients()
         .since(Version::V2025_06_18)
         .run(async |setup| {
             let client = setup.client_with(&server(), host).await;
@@ -161,7 +161,7 @@ async fn prompts() {
 
 #[tokio::test]
 async fn a_user_who_declines_or_leaves() {
-    Matrix::new()
+    Matrix::clients()
         .since(Version::V2025_06_18)
         .run(async |setup| {
             for reply in [ElicitReply::decline, ElicitReply::cancel] {
@@ -176,7 +176,7 @@ async fn a_user_who_declines_or_leaves() {
 
 #[tokio::test]
 async fn a_host_without_handlers_is_not_asked() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         let answer = client.call("file", json!({})).await;
         if setup.version.is_modern() {
@@ -195,7 +195,6 @@ async fn calls_ask_at_once_and_keep_their_answers_apart() {
     struct Number {
         number: u32,
     }
-    let asked = Arc::new(AtomicUsize::new(0));
     let echo = tool(
         "ask",
         |toolwire_server::Args(Number { number }): toolwire_server::Args<Number>, cx: Context| async move {
@@ -204,31 +203,33 @@ async fn calls_ask_at_once_and_keep_their_answers_apart() {
         },
     );
     let server = Server::builder("asking", "1.0").tool(echo).build().unwrap();
-    for version in [Version::V2025_11_25, Version::V2026_07_28] {
-        let count = Arc::clone(&asked);
-        let client =
-            Client::builder("host", "1.0").era(EraChoice::Version(version)).on_elicit(move |asked| {
-                count.fetch_add(1, Ordering::Relaxed);
-                async move {
-                    ElicitReply::accept(
-                        json!({"number": asked.message().trim_end_matches('?').parse::<u32>().unwrap()}),
-                    )
-                }
+    Matrix::clients()
+        .since(Version::V2025_06_18)
+        .run(async |setup| {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&asked);
+            let client = setup.client_with(&server, |builder| {
+                builder.on_elicit(move |asked| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    let number = asked.message().trim_end_matches('?').parse::<u32>().unwrap();
+                    async move { ElicitReply::accept(json!({"number": number})) }
+                })
             });
-        let client = client.connect(server.open(Link::Memory).unwrap()).await.unwrap();
-        let mut calls = tokio::task::JoinSet::new();
-        for number in 0..50 {
-            let client = client.clone();
-            calls.spawn(async move {
-                let answer = client.call("ask", json!({"number": number})).await.unwrap();
-                assert_eq!(answer.text(), format!("{number} {number}"));
-            });
-        }
-        while let Some(done) = calls.join_next().await {
-            done.unwrap();
-        }
-    }
-    assert_eq!(asked.load(Ordering::Relaxed), 100);
+            let client = client.await;
+            let mut calls = tokio::task::JoinSet::new();
+            for number in 0..50 {
+                let client = client.clone();
+                calls.spawn(async move {
+                    let answer = client.call("ask", json!({"number": number})).await.unwrap();
+                    assert_eq!(answer.text(), format!("{number} {number}"));
+                });
+            }
+            while let Some(done) = calls.join_next().await {
+                done.unwrap();
+            }
+            assert_eq!(asked.load(Ordering::Relaxed), 50);
+        })
+        .await;
 }
 
 /// Round one at one replica, round two at another: by hand, because a client stays with its server.

@@ -18,7 +18,7 @@ use toolwire_protocol::{
     },
 };
 use toolwire_server::{Server, prompt, resource, tool};
-use toolwire_testkit::{FakeClock, Link, Matrix, Setup, Target, each};
+use toolwire_testkit::{FakeClock, Matrix, Setup, each_client};
 
 use crate::{bare, sample};
 
@@ -28,7 +28,7 @@ fn server() -> Server {
 
 #[tokio::test]
 async fn learns_who_the_server_is() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         assert_eq!(client.version(), setup.version);
         assert_eq!(client.server_info().unwrap().name, "sample");
@@ -40,26 +40,31 @@ async fn learns_who_the_server_is() {
 
 #[tokio::test]
 async fn finds_the_newest_version_by_itself() {
-    for link in Link::IN_PROCESS {
-        for version in Version::ALL {
-            let server = Server::builder("one", "1.0").versions([version]).tool(tool("a", || async { "b" }));
-            let server = server.build().unwrap();
-            let client = Client::builder("test", "1").connect(server.open(link).unwrap()).await.unwrap();
-            assert_eq!(client.version(), version);
-            assert_eq!(client.call("a", json!({})).await.unwrap().text(), "b");
-        }
-        let client = Client::builder("test", "1").connect(bare().open(link).unwrap()).await.unwrap();
-        assert_eq!(client.version(), Version::LATEST);
-    }
+    each_client(async |setup| {
+        let server =
+            Server::builder("one", "1.0").versions([setup.version]).tool(tool("a", || async { "b" }));
+        let server = server.build().unwrap();
+        let client = setup.connect(&server, Client::builder("test", "1")).await.unwrap();
+        assert_eq!(client.version(), setup.version);
+        assert_eq!(client.call("a", json!({})).await.unwrap().text(), "b");
+    })
+    .await;
+    let latest = Matrix::clients().since(Version::LATEST);
+    latest
+        .run(async |setup| {
+            let client = setup.connect(&bare(), Client::builder("test", "1")).await.unwrap();
+            assert_eq!(client.version(), Version::LATEST);
+        })
+        .await;
 }
 
 #[tokio::test]
 async fn without_a_common_version_says_so() {
-    each(async |setup| {
+    each_client(async |setup| {
         let others = Version::ALL.into_iter().filter(|version| *version != setup.version);
         let server = Server::builder("others", "1.0").versions(others).build().unwrap();
         let builder = Client::builder("test", "1").era(toolwire_client::EraChoice::Version(setup.version));
-        let error = builder.connect(setup.open(&server)).await.unwrap_err();
+        let error = setup.connect(&server, builder).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoCommonVersion, "{error:?}");
     })
     .await;
@@ -67,7 +72,7 @@ async fn without_a_common_version_says_so() {
 
 #[tokio::test]
 async fn calls_tools() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         let names: Vec<_> = client.all_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
         assert_eq!(names, ["add", "count", "fail", "hang"]);
@@ -87,7 +92,7 @@ async fn calls_tools() {
 
 #[tokio::test]
 async fn reads_resources_and_gets_prompts() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         assert_eq!(client.all_resources().await.unwrap().len(), 1);
         assert_eq!(client.all_resource_templates().await.unwrap().len(), 1);
@@ -111,7 +116,7 @@ async fn reads_resources_and_gets_prompts() {
 
 #[tokio::test]
 async fn completes() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         let review = CompletionReference::Prompt(PromptReference::new("review"));
         let completed = client.complete(review, "language", "ru").await.unwrap();
@@ -125,7 +130,7 @@ async fn completes() {
 
 #[tokio::test]
 async fn hears_progress_and_logs() {
-    each(async |setup| {
+    each_client(async |setup| {
         let (steps, logs) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
         let heard = Arc::clone(&logs);
         let client = setup
@@ -170,7 +175,7 @@ fn hanging() -> (Server, Arc<Semaphore>, Arc<Semaphore>) {
 
 #[tokio::test]
 async fn cancels_a_call_that_is_dropped() {
-    each(async |setup| {
+    each_client(async |setup| {
         let (server, started, dropped) = hanging();
         let client = setup.client(&server).await;
         let call = client.call("hang", json!({})).into_future();
@@ -184,13 +189,19 @@ async fn cancels_a_call_that_is_dropped() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn gives_up_and_cancels_when_the_server_takes_too_long() {
-    each(async |setup| {
-        let (server, _started, dropped) = hanging();
+    each_client(async |setup| {
+        let (server, started, dropped) = hanging();
         let client = setup.client(&server).await;
         let before = tokio::time::Instant::now();
-        let error = client.call("hang", json!({})).timeout(Duration::from_secs(7)).await.unwrap_err();
+        let call = client.call("hang", json!({})).timeout(Duration::from_secs(7)).into_future();
+        let call = tokio::spawn(call);
+        started.acquire().await.unwrap().forget();
+        // Not before, because a socket takes its time.
+        tokio::time::pause();
+        let error = call.await.unwrap().unwrap_err();
+        tokio::time::resume();
         assert_eq!((error.kind(), error.delivery()), (ErrorKind::Timeout, Delivery::Unknown));
         assert_eq!(before.elapsed().as_secs(), 7);
         dropped.acquire().await.unwrap().forget();
@@ -200,7 +211,7 @@ async fn gives_up_and_cancels_when_the_server_takes_too_long() {
 
 #[tokio::test]
 async fn refuses_what_the_version_or_the_server_does_not_have() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&bare()).await;
         let error = client.list_tools().await.unwrap_err();
         assert_eq!((error.kind(), error.delivery()), (ErrorKind::NotAdvertised, Delivery::NotSent));
@@ -218,7 +229,7 @@ async fn refuses_what_the_version_or_the_server_does_not_have() {
 
 #[tokio::test]
 async fn listens_to_changes_in_both_eras() {
-    each(async |setup| {
+    each_client(async |setup| {
         let server = Server::builder("changes", "1.0")
             .tool(tool("a", || async { "" }))
             .prompt(prompt("a", || async { "" }))
@@ -245,9 +256,9 @@ async fn listens_to_changes_in_both_eras() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn hears_of_parts_of_what_it_listens_to() {
-    each(async |setup| {
+    each_client(async |setup| {
         let server =
             Server::builder("parts", "1.0").resource(resource("r://a", || async { "" })).build().unwrap();
         let client = setup.client(&server).await;
@@ -264,7 +275,7 @@ async fn hears_of_parts_of_what_it_listens_to() {
 
 #[tokio::test]
 async fn keeps_answers_as_long_as_the_server_allows() {
-    Matrix::new()
+    Matrix::clients()
         .run(async |setup: Setup| {
             let reads = Arc::new(AtomicUsize::new(0));
             let calls = Arc::clone(&reads);
@@ -303,7 +314,7 @@ async fn speaks_methods_of_its_own() {
     let method =
         |cx: toolwire_server::Context| async move { cx.decode::<Value>().map(|_| json!({ "up": true })) };
     let server = Server::builder("own", "1.0").method("com.example/status", method).build().unwrap();
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server).await;
         let status = client.raw().request("com.example/status", json!({})).await.unwrap();
         assert_eq!(status.decode::<Value>().unwrap()["up"], true);
@@ -316,7 +327,7 @@ async fn speaks_methods_of_its_own() {
 #[tokio::test]
 async fn makes_many_calls_at_once() {
     let server = server();
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server).await;
         let mut calls = tokio::task::JoinSet::new();
         for number in 0..500_i64 {
@@ -333,7 +344,7 @@ async fn makes_many_calls_at_once() {
 
 #[tokio::test]
 async fn says_that_the_connection_is_gone() {
-    each(async |setup| {
+    each_client(async |setup| {
         let client = setup.client(&server()).await;
         client.clone().close().await.unwrap();
         let error = client.call("add", json!({ "a": 1, "b": 2 })).await.unwrap_err();

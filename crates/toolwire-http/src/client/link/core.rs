@@ -14,7 +14,7 @@ use tokio::{
     time::sleep,
 };
 use toolwire_client::{
-    Delivery, MAX_BATCH_MESSAGES, MAX_PENDING_REQUESTS,
+    Delivery, MAX_BATCH_MESSAGES,
     link::{ExchangeError, ExchangeFeed, Inbox, LinkError, LinkErrorKind, Reply},
 };
 use toolwire_protocol::{
@@ -106,13 +106,20 @@ impl Core {
 
     /// Takes a legacy request in, before it is sent.
     pub(super) fn register(&self, id: &RequestId, feed: ExchangeFeed) -> Result<(), LinkError> {
+        let most = self.inbox.pending_requests();
         let mut waiting = lock(&self.waiting);
-        if waiting.len() >= MAX_PENDING_REQUESTS {
-            let text = format!("{MAX_PENDING_REQUESTS} requests wait for their answers already");
+        if waiting.len() >= most {
+            let text = format!("{most} requests wait for their answers already");
             return Err(LinkError::new(LinkErrorKind::Busy, Delivery::NotSent, text));
         }
         waiting.insert(id.clone(), Waiting { feed, task: None });
         Ok(())
+    }
+
+    /// Takes in the request that renews the session. It has no part in the limit: those that fill it may be
+    /// waiting for just this one.
+    pub(super) fn register_renewal(&self, id: &RequestId, feed: ExchangeFeed) {
+        lock(&self.waiting).insert(id.clone(), Waiting { feed, task: None });
     }
 
     /// Says which task carries a request.
@@ -249,6 +256,11 @@ impl Core {
         }
         // A token that is not ours was put into a raw request.
         self.inbox.notification(&notification);
+    }
+
+    /// There is a new session in place of a lost one.
+    pub(super) fn session_renewed(&self) {
+        self.inbox.session_renewed();
     }
 
     /// A notification that belongs to no request.

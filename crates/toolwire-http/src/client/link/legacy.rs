@@ -102,7 +102,10 @@ pub(super) async fn notify(
     }
     sent?;
     if known == Some(Method::Initialized) && core.session.confirm(&message) {
-        core.runtime.spawn(standalone::listen(Arc::clone(core)));
+        let (opened, settled) = tokio::sync::oneshot::channel();
+        core.runtime.spawn(standalone::listen(Arc::clone(core), opened));
+        // What the server says unasked would be lost before the stream is there, or be taken for something else.
+        let _ = tokio::time::timeout(STANDALONE_WAIT, settled).await;
     }
     Ok(())
 }
@@ -254,7 +257,7 @@ async fn replace_session(core: Arc<Core>, generation: u64) -> Result<(), LinkErr
     let shake = core.session.handshake().ok_or_else(|| lost("there is no handshake to repeat"))?;
     let request = &shake.initialize;
     let (feed, mut exchange) = Exchange::channel();
-    core.register(&request.id, feed)?;
+    core.register_renewal(&request.id, feed);
     let opened = open(&core, request, &SessionView::NONE).await;
     let (answer, id) = opened.map_err(|trouble| {
         core.forget(&request.id, true);
@@ -273,6 +276,7 @@ async fn replace_session(core: Arc<Core>, generation: u64) -> Result<(), LinkErr
     core.endpoint.tell(shake.initialized, view.headers()).await?;
     core.session.renew(view.id);
     tracing::info!(url = core.endpoint.shown(), "the server had lost the session; there is a new one");
+    core.session_renewed();
     Ok(())
 }
 
@@ -309,3 +313,7 @@ impl Trouble {
         }
     }
 }
+
+/// How long connecting waits for the standalone stream to be answered. A server that holds its headers back until it
+/// has something to say costs no more than this.
+const STANDALONE_WAIT: std::time::Duration = std::time::Duration::from_millis(500);

@@ -162,7 +162,7 @@ fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkErr
         }
         Some(Plan::Invalid(why)) => {
             let text = format!("the tool {:?} cannot be called over HTTP: {why}", tool.name);
-            return Err(LinkError::new(LinkErrorKind::Malformed, Delivery::NotSent, text));
+            return Err(LinkError::new(LinkErrorKind::Refused, Delivery::NotSent, text));
         }
         None => {}
     }

@@ -19,14 +19,15 @@ use crate::client::{
 const GOOD_STREAM: Duration = Duration::from_secs(5);
 
 /// Keeps the stream open as long as the link is, for one session after the other.
-pub(super) async fn listen(core: Arc<Core>) {
+pub(super) async fn listen(core: Arc<Core>, opened: tokio::sync::oneshot::Sender<()>) {
+    let mut first = Some(opened);
     let mut renewals = core.session.renewals();
     loop {
         renewals.mark_unchanged();
         tokio::select! {
             biased;
             () = core.closing() => return,
-            () = keep(&core) => {}
+            () = keep(&core, &mut first) => {}
             // The new session has a stream of its own.
             _ = renewals.changed() => continue,
         }
@@ -39,7 +40,7 @@ pub(super) async fn listen(core: Arc<Core>) {
 }
 
 /// Opens the stream of one session again and again, until the server says that there is none.
-async fn keep(core: &Arc<Core>) {
+async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<()>>) {
     let view = core.session.view(core.version());
     let mut bookmark = Bookmark::default();
     let (mut attempt, mut worked) = (0, false);
@@ -48,7 +49,10 @@ async fn keep(core: &Arc<Core>) {
         if let Some(last) = bookmark.id.as_deref().and_then(|last| HeaderValue::try_from(last).ok()) {
             headers.insert(HeaderName::from_static(LAST_EVENT_ID), last);
         }
-        match core.endpoint.listen(headers).await {
+        let listening = core.endpoint.listen(headers).await;
+        // Dropping it tells that the server has answered, one way or the other.
+        drop(first.take());
+        match listening {
             Ok(stream) => {
                 worked = true;
                 let opened = Instant::now();
