@@ -7,11 +7,16 @@ use toolwire_testkit::{Link, Matrix, Program, Setup};
 
 use crate::{names, sample, text};
 
-fn program() -> Program {
+/// Where an example of this crate was built to.
+pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let path: PathBuf = test.parent().unwrap().parent().unwrap().join("examples/stdio_server");
+    let path = test.parent().unwrap().parent().unwrap().join("examples").join(name);
     assert!(path.exists(), "{} is missing: build the examples first", path.display());
-    Program::new(path)
+    path
+}
+
+fn program() -> Program {
+    Program::new(example("stdio_server"))
 }
 
 #[tokio::test]

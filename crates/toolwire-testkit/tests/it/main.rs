@@ -19,6 +19,7 @@ mod logging;
 mod pagination;
 mod progress;
 mod prompts;
+mod replicas;
 mod resources;
 mod runtime;
 mod schemas;
