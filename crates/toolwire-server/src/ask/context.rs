@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// Asks the user to visit a URL, for what must not pass through the client: a login, a payment. The
-    /// [rules](Self::elicit#the-rules) of questions apply.
+    /// [rules](Self::elicit) of questions apply.
     pub fn elicit_url(&self, url: impl Into<String>, message: impl Into<String>) -> ElicitUrl {
         ElicitUrl {
             cx: self.clone(),
@@ -74,12 +74,12 @@ impl Context {
         }
     }
 
-    /// Asks the client's model. The [rules](Self::elicit#the-rules) of questions apply.
+    /// Asks the client's model. The [rules](Self::elicit) of questions apply.
     pub fn sample(&self, request: CreateMessageRequestParams) -> Sample {
         Sample { cx: self.clone(), request, key: None, time: DEFAULT_ASK_TIME }
     }
 
-    /// Asks for the client's roots. The [rules](Self::elicit#the-rules) of questions apply.
+    /// Asks for the client's roots. The [rules](Self::elicit) of questions apply.
     pub fn roots(&self) -> ListRoots {
         ListRoots { cx: self.clone(), key: None, time: DEFAULT_ASK_TIME }
     }

@@ -1,6 +1,6 @@
 //! For transports: how requests get in, and how their messages and answers get out.
 //!
-//! Handlers never see this. A transport parses a [`Message`](toolwire_protocol::Message), asks
+//! Handlers never see this. A transport parses a [`Message`], asks
 //! [`Server::classify`] what it is, and starts a [`Call`] for it at a [`Seat`]: as a modern request that stands
 //! alone, or as one of a legacy [`Session`].
 

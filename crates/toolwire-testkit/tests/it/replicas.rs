@@ -7,8 +7,7 @@ use toolwire_testkit::{Program, Wire};
 use crate::child::example;
 
 async fn replica(secrets: &[&str]) -> Wire {
-    let program =
-        secrets.iter().fold(Program::new(example("asking_server")), |program, secret| program.arg(secret));
+    let program = secrets.iter().fold(Program::new(example("asking_server")), Program::arg);
     Wire::builder(Version::V2026_07_28).capabilities(json!({"elicitation": {}})).connect(&program).await
 }
 
