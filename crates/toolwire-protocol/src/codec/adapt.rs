@@ -20,21 +20,30 @@ pub trait Adapt {
     fn adapt(&mut self, version: Version);
 }
 
+/// What everything in a list has: a title, metadata and icons, each since another revision.
+macro_rules! adapt_names {
+    ($listed:expr, $version:expr) => {
+        if $version < V2025_06_18 {
+            $listed.title = None;
+            $listed.meta = None;
+        }
+        if $version < V2025_11_25 {
+            $listed.icons = None;
+        }
+    };
+}
+
 impl Adapt for Tool {
     fn adapt(&mut self, version: Version) {
+        adapt_names!(self, version);
         if version < V2025_03_26 {
             self.annotations = None;
         }
         if version < V2025_06_18 {
-            self.title = None;
             self.output_schema = None;
-            self.meta = None;
         }
         if version != V2025_11_25 {
             self.execution = None;
-        }
-        if version < V2025_11_25 {
-            self.icons = None;
         }
         if !version.is_modern() {
             self.output_schema = self.output_schema.take().map(wrap_output_schema);
@@ -134,38 +143,22 @@ impl Adapt for Content {
 
 impl Adapt for Prompt {
     fn adapt(&mut self, version: Version) {
+        adapt_names!(self, version);
         if version < V2025_06_18 {
-            self.title = None;
-            self.meta = None;
             self.arguments.iter_mut().flatten().for_each(|argument| argument.title = None);
-        }
-        if version < V2025_11_25 {
-            self.icons = None;
         }
     }
 }
 
 impl Adapt for Resource {
     fn adapt(&mut self, version: Version) {
-        if version < V2025_06_18 {
-            self.title = None;
-            self.meta = None;
-        }
-        if version < V2025_11_25 {
-            self.icons = None;
-        }
+        adapt_names!(self, version);
     }
 }
 
 impl Adapt for ResourceTemplate {
     fn adapt(&mut self, version: Version) {
-        if version < V2025_06_18 {
-            self.title = None;
-            self.meta = None;
-        }
-        if version < V2025_11_25 {
-            self.icons = None;
-        }
+        adapt_names!(self, version);
     }
 }
 
