@@ -116,3 +116,37 @@ impl Link for HostedLink {
         self.link.close()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{net::TcpStream, time::timeout};
+    use toolwire_client::Client;
+    use toolwire_server::Server;
+
+    use super::*;
+    use crate::Matrix;
+
+    #[tokio::test]
+    async fn a_server_is_served_as_long_as_its_client_is_there() {
+        let server = Server::builder("demo", "1.0").build().unwrap();
+        let hosted = Hosted::start(&server, Version::LATEST).await;
+        let url = hosted.http.url();
+        let address = url.trim_start_matches("http://").trim_end_matches(PATH).to_owned();
+        let client = Client::builder("test", "1.0").connect(hosted).await.unwrap();
+        client.discover().await.unwrap();
+        TcpStream::connect(&address).await.unwrap();
+        drop(client);
+        let gone = async { while TcpStream::connect(&address).await.is_ok() {} };
+        timeout(Duration::from_secs(10), gone).await.expect("it is still served");
+    }
+
+    #[test]
+    fn clients_are_run_over_http_in_every_revision_and_wires_never() {
+        let over_http =
+            |matrix: Matrix| matrix.setups().iter().filter(|setup| setup.link == crate::Link::Http).count();
+        assert_eq!(over_http(Matrix::clients()), Version::ALL.len());
+        assert_eq!(over_http(Matrix::new()), 0);
+    }
+}
