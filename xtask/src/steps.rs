@@ -103,7 +103,9 @@ fn lint() -> Result<(), String> {
 }
 
 fn test() -> Result<(), String> {
-    cargo(&["test", "--workspace", "--all-targets", "--all-features", "--no-fail-fast"]).run()
+    // Some tests start examples as programs of their own, and cargo builds those only when it is asked to.
+    cargo(&["build", "--workspace", "--examples", "--all-features"]).run()?;
+    cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--all-features", "--no-fail-fast"]).run()
 }
 
 fn doctest() -> Result<(), String> {
