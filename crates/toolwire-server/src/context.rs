@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use toolwire_protocol::{
-    MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
+    Method, MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
 };
 
 use crate::{
@@ -153,6 +153,11 @@ impl Context {
             .params
             .decode()
             .map_err(|error| RpcError::invalid_params(format!("{}: {error}", self.0.method)))
+    }
+
+    /// Whether the request stays open to carry changes.
+    pub(crate) fn is_listener(&self) -> bool {
+        self.0.method.known() == Some(Method::Listen)
     }
 
     /// The media type that the resource being read was registered with.

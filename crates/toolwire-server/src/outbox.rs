@@ -146,18 +146,11 @@ impl Outbox {
     }
 
     /// Sends the answer and, right behind it, one more message that belongs to it.
-    pub(crate) fn finish_with(&self, answer: Bytes, last: Option<Bytes>) -> Result<(), Closed> {
-        match (self.close(), last) {
-            (State::Open { lane, .. }, Some(last)) => lane.finish_with(answer, last),
-            (State::Open { lane, .. }, None) => lane.finish(answer),
-            (State::Unopened { shared: Some(queue), .. }, last) => {
-                let lane = queue.lane();
-                last.map_or_else(
-                    || lane.finish(answer.clone()),
-                    |last| lane.finish_with(answer.clone(), last),
-                )
-            }
-            (State::Unopened { .. } | State::Closed, _) => Ok(()),
+    pub(crate) fn finish_with(&self, answer: Bytes, last: Bytes) -> Result<(), Closed> {
+        drop(self.open());
+        match self.close() {
+            State::Open { lane, .. } => lane.finish_with(answer, last),
+            State::Unopened { .. } | State::Closed => Ok(()),
         }
     }
 

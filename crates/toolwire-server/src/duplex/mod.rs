@@ -144,13 +144,11 @@ impl Connection {
 
     /// Lets running requests finish, within their time.
     async fn drain(&self) {
-        if self.server.shutting_down().is_cancelled() {
-            // Subscriptions end with a result of their own.
-            let _ = timeout(self.server.limits().drain_time, self.flights.all_landed()).await;
-        } else {
+        // When the server shuts down, subscriptions end with a result of their own.
+        if !self.server.shutting_down().is_cancelled() {
             self.flights.cancel_listeners();
-            let _ = timeout(self.server.limits().drain_time, self.flights.all_landed()).await;
         }
+        let _ = timeout(self.server.limits().drain_time, self.flights.all_landed()).await;
         self.flights.cancel_all();
     }
 
@@ -276,11 +274,12 @@ impl Connection {
     async fn fly(self: Arc<Self>, call: Call) {
         let cx = call.cx.clone();
         match self.outcome(call).await {
-            Some(answer) if is_listener(&cx) => {
-                let _ = cx.0.outbox.finish_with(answer, goodbye(&cx));
-            }
             Some(answer) => {
-                let _ = cx.0.outbox.finish(answer);
+                // That the queue is closed means that the client is gone, which the writer reports.
+                let _ = match goodbye(&cx) {
+                    Some(goodbye) => cx.0.outbox.finish_with(answer, goodbye),
+                    None => cx.0.outbox.finish(answer),
+                };
             }
             None => cx.0.outbox.abandon(),
         }
@@ -295,7 +294,7 @@ impl Connection {
             biased;
             () = cx.0.cancel.cancelled() => None,
             answered = &mut call => Some(answered.body),
-            () = tokio::time::sleep(limit), if !is_listener(&cx) => {
+            () = tokio::time::sleep(limit), if !cx.is_listener() => {
                 tracing::warn!(request = ?cx, "a handler took too long and was stopped");
                 let error = RpcError::internal(format!("the handler took longer than {} s", limit.as_secs_f64()));
                 Some(Answered::of(&cx, Err(error)).body)
@@ -359,10 +358,9 @@ fn ended(written: io::Result<()>) -> Result<(), ServeError> {
 /// On a pipe, the end of a subscription is said twice: by its result and by a notification after it, since the
 /// specification asks for either in different places.
 fn goodbye(cx: &Context) -> Option<Bytes> {
+    if !cx.is_listener() {
+        return None;
+    }
     let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
     write_notification(&Method::Cancelled.into(), &params).ok()
-}
-
-fn is_listener(cx: &Context) -> bool {
-    cx.method().known() == Some(Method::Listen)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use toolwire_protocol::{Method, RequestId, RpcError};
+use toolwire_protocol::{RequestId, RpcError};
 
 use super::Call;
 use crate::{Context, Limits, cancel::Cancel};
@@ -73,7 +73,7 @@ impl Flights {
         if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
             return Err((call, Refusal::IdInUse));
         }
-        if is_listener(cx) {
+        if cx.is_listener() {
             if state.listeners >= self.listener_limit {
                 return Err((call, Refusal::TooManyListeners));
             }
@@ -172,15 +172,11 @@ impl Flights {
 
 impl State {
     fn run(&mut self, cx: &Context) {
-        let flight = Flight { cancel: cx.0.cancel.clone(), listener: is_listener(cx) };
+        let flight = Flight { cancel: cx.0.cancel.clone(), listener: cx.is_listener() };
         self.running.insert(cx.request_id().clone(), flight);
     }
 
     fn position(&self, id: &RequestId) -> Option<usize> {
         self.waiting.iter().position(|call| call.cx.request_id() == id)
     }
-}
-
-fn is_listener(cx: &Context) -> bool {
-    cx.method().known() == Some(Method::Listen)
 }
