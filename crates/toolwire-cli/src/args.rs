@@ -1,48 +1,64 @@
-//! What can be typed: the definitions of all commands and their options.
-//!
-//! Only definitions: what the commands do is in [`commands`](crate::commands).
+//! What can be typed: the commands. Their options are beside what they do, in [`commands`](crate::commands).
 
 use clap::{Parser, Subcommand};
 
-/// Toolwire: the Model Context Protocol, in every revision
+use crate::commands::{
+    bench, call, complete, config, demo, doctor, explain, list, new, overview, probe, prompt, read, serve,
+    shell, trace, watch,
+};
+
+const AFTER_HELP: &str = "\
+A server is a configured name, a URL, or a program: -- COMMAND [ARGUMENTS]
+
+  toolwire                                    what is configured here, and does it work?
+  toolwire tools -- npx -y some-server        what can it do?
+  toolwire call add a=2 b=3 -- some-server    try a tool
+  toolwire doctor github                      why does it not work?
+  toolwire demo                               new here? take the tour";
+
+/// Toolwire: find, call, check and explain MCP servers, in every revision of the protocol
 #[derive(Debug, Parser)]
-#[command(name = "toolwire", version, arg_required_else_help = true)]
-#[command(after_help = "New here? Take the tour: toolwire demo")]
+#[command(name = "toolwire", version, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// Print JSON instead of text for people
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Say more: what servers write to standard error, and what is going on
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// What to do; without it, the configured servers are listed.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
-
-/// Lines are broken by hand, because clap does it only with a feature that asks the terminal for its width.
-const DEMO: &str = "\
-Take a tour: one server, and a client of each era of the protocol
-
-Runs the built-in demonstration server in this process and calls it with Toolwire's
-own client, as hosts have done until now (2025-11-25) and as the newest do (2026-07-28).
-It needs nothing else: no network, no files, no configuration.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Demo(Demo),
-}
-
-/// Take a tour: one server, and a client of each era of the protocol
-#[derive(Debug, clap::Args)]
-#[command(long_about = DEMO)]
-pub(crate) struct Demo {
-    /// Leave after the tour, without offering another round
-    ///
-    /// This is what happens anyway when standard input or output is not a terminal.
-    #[arg(long, conflicts_with = "stdio")]
-    pub(crate) once: bool,
-
-    /// Serve the demonstration server on standard input and output, for any MCP client
-    ///
-    /// Ends when standard input does.
-    #[arg(long)]
-    pub(crate) stdio: bool,
+    List(overview::Options),
+    Tools(list::Options),
+    Resources(list::Options),
+    Templates(list::Options),
+    Prompts(list::Options),
+    Call(call::Options),
+    Read(read::Options),
+    Prompt(prompt::Options),
+    Complete(complete::Options),
+    Watch(watch::Options),
+    Probe(probe::Options),
+    Doctor(doctor::Options),
+    Explain(explain::Options),
+    Bench(bench::Options),
+    Trace(trace::Options),
+    Serve(serve::Options),
+    New(new::Options),
+    Add(config::AddOptions),
+    Remove(config::RemoveOptions),
+    Demo(demo::Options),
+    Completions(shell::CompletionsOptions),
+    /// Print the manual page
+    Man,
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ struct Inner {
     message: Cow<'static, str>,
     delivery: Delivery,
     rpc: Option<RpcError>,
+    status: Option<u16>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -71,11 +72,16 @@ pub enum Delivery {
 impl Error {
     pub(crate) fn new(kind: ErrorKind, delivery: Delivery, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self { inner: Box::new(Inner { kind, message, delivery, rpc: None, source: None }) }
+        Self { inner: Box::new(Inner { kind, message, delivery, rpc: None, status: None, source: None }) }
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.inner.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.inner.status = Some(status);
         self
     }
 
@@ -137,6 +143,13 @@ impl Error {
     /// The error the server answered with, if it answered.
     pub fn rpc(&self) -> Option<&RpcError> {
         self.inner.rpc.as_ref()
+    }
+
+    /// The HTTP status the server answered with, if the request went over HTTP and the status was no success.
+    ///
+    /// 401 and 403 mean that the server wants to know who is calling, 404 that there is no server at the URL.
+    pub fn status(&self) -> Option<u16> {
+        self.inner.status
     }
 
     /// Whether the server took too long.

@@ -1,14 +1,68 @@
-//! What the commands do, one folder each.
+//! What the commands do, one folder each. The options of a command are defined beside what it does.
 
-mod demo;
+pub(crate) mod bench;
+pub(crate) mod call;
+pub(crate) mod complete;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod new;
+pub(crate) mod overview;
+pub(crate) mod probe;
+pub(crate) mod prompt;
+pub(crate) mod read;
+pub(crate) mod serve;
+pub(crate) mod shell;
+pub(crate) mod trace;
+pub(crate) mod watch;
 
-use anyhow::Result;
-
-use crate::args::Command;
+use crate::{
+    args::{Cli, Command},
+    failure::{Explain, Result},
+    terminal::Terminal,
+};
 
 /// Runs a command.
-pub(crate) fn run(command: Command) -> Result<()> {
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let terminal = Terminal { json: cli.json, verbose: cli.verbose };
+    // These need no runtime, and are asked for by shells on every start.
+    match &cli.command {
+        Some(Command::Completions(options)) => return shell::completions(options),
+        Some(Command::Man) => return shell::man(),
+        Some(Command::Explain(options)) => return explain::run(options, &terminal),
+        Some(Command::Demo(options)) => return demo::run(options),
+        _ => {}
+    }
+    let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
+    let outcome = runtime.block_on(dispatch(cli.command, &terminal));
+    // A prompt may still be waiting for the keyboard; nobody waits for it.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
+    let Some(command) = command else { return overview::run(&overview::Options::default(), terminal).await };
     match command {
-        Command::Demo(options) => demo::run(&options),
+        Command::List(options) => overview::run(&options, terminal).await,
+        Command::Tools(options) => list::tools(&options, terminal).await,
+        Command::Resources(options) => list::resources(&options, terminal).await,
+        Command::Templates(options) => list::templates(&options, terminal).await,
+        Command::Prompts(options) => list::prompts(&options, terminal).await,
+        Command::Call(options) => call::run(&options, terminal).await,
+        Command::Read(options) => read::run(&options, terminal).await,
+        Command::Prompt(options) => prompt::run(&options, terminal).await,
+        Command::Complete(options) => complete::run(&options, terminal).await,
+        Command::Watch(options) => watch::run(&options, terminal).await,
+        Command::Probe(options) => probe::run(&options, terminal).await,
+        Command::Doctor(options) => doctor::run(&options, terminal).await,
+        Command::Bench(options) => bench::run(&options, terminal).await,
+        Command::Serve(options) => serve::run(&options, terminal).await,
+        Command::Trace(options) => trace::run(&options, terminal).await,
+        Command::New(options) => new::run(&options, terminal),
+        Command::Add(options) => config::add(&options, terminal),
+        Command::Remove(options) => config::remove(&options, terminal),
+        Command::Completions(_) | Command::Man | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

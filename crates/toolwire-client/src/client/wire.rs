@@ -168,7 +168,11 @@ impl Wire {
                 let text = format!("{method} failed because the connection is gone: {why}");
                 Error::new(ErrorKind::Closed, error.delivery, text)
             }
-            LinkErrorKind::Status(_, Some(rpc)) => Error::from_rpc(method, rpc),
+            LinkErrorKind::Status(status, Some(rpc)) => Error::from_rpc(method, rpc).with_status(status),
+            LinkErrorKind::Status(status, None) => {
+                let text = format!("{method} failed: {}", error.message);
+                Error::new(ErrorKind::Connect, error.delivery, text).with_status(status)
+            }
             LinkErrorKind::Refused => Error::invalid_params(method, error.message),
             kind => {
                 Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))

@@ -7,15 +7,43 @@ mod tour;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use anyhow::{Context, Result};
+use clap::Args;
 use owo_colors::OwoColorize;
 use tokio::runtime::Runtime;
 
-use crate::{args::Demo, demo_server, failure::Hint};
+use crate::{
+    demo_server,
+    failure::{Code, Explain, Failure, Result},
+};
 use page::Page;
 
+/// Lines are broken by hand, because clap does it only with a feature that asks the terminal for its width.
+const ABOUT: &str = "\
+Take a tour: one server, and a client of each era of the protocol
+
+Runs the built-in demonstration server in this process and calls it with Toolwire's
+own client, as hosts have done until now (2025-11-25) and as the newest do (2026-07-28).
+It needs nothing else: no network, no files, no configuration.";
+
+/// Take a tour: one server, and a client of each era of the protocol
+#[derive(Args, Debug)]
+#[command(long_about = ABOUT)]
+pub(crate) struct Options {
+    /// Leave after the tour, without offering another round
+    ///
+    /// This is what happens anyway when standard input or output is not a terminal.
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) once: bool,
+
+    /// Serve the demonstration server on standard input and output, for any MCP client
+    ///
+    /// Ends when standard input does.
+    #[arg(long)]
+    pub(crate) stdio: bool,
+}
+
 /// Runs the command.
-pub(crate) fn run(options: &Demo) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     let runtime = Runtime::new().context("the runtime could not be started")?;
     if options.stdio {
         return runtime.block_on(serve());
@@ -35,7 +63,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
 
 fn show<W: Write>(runtime: &Runtime, page: &mut Page<W>) -> Result<()> {
     match runtime.block_on(tour::walk(page)) {
-        Err(error) if error.is::<io::Error>() => Err(error.context("the tour cannot be printed")),
+        Err(error) if error.is::<io::Error>() => Err(error.context("the tour cannot be printed").into()),
         outcome => {
             outcome.hint("the tour needs nothing but this program; please report this with its output")
         }
@@ -66,6 +94,7 @@ async fn serve() -> Result<()> {
     let transport = toolwire::stdio()
         .context("standard input and output cannot be used")
         .hint("start it from an MCP host, or give it pipes: toolwire demo --stdio < requests > answers")?;
-    demo_server::server()?.serve(transport).await?;
+    let server = demo_server::server().map_err(|error| Failure::new(Code::Other, error.to_string()))?;
+    server.serve(transport).await.map_err(|error| Failure::new(Code::Other, error.to_string()))?;
     Ok(())
 }

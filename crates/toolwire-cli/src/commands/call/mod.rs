@@ -1,0 +1,24 @@
+//! `toolwire call`: call a tool.
+
+use clap::Args;
+
+use crate::{
+    failure::{Code, Failure, Result},
+    target::TargetOptions,
+    terminal::Terminal,
+};
+
+/// Call a tool
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// [SERVER] and what belongs to the command
+    pub(crate) words: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) target: TargetOptions,
+}
+
+/// Runs the command.
+pub(crate) async fn run(_options: &Options, _terminal: &Terminal) -> Result<()> {
+    Err(Failure::new(Code::Other, "not built yet"))
+}

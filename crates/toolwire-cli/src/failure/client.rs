@@ -1,0 +1,49 @@
+//! What the errors of the client are to people and scripts.
+
+use std::error::Error as _;
+
+use serde_json::json;
+use toolwire::client::{Error, ErrorKind};
+
+use super::{Code, Failure};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::new(code(&error), format!("{error:?}"));
+        match error.rpc() {
+            Some(rpc) => failure.data(json!({ "rpc": rpc })),
+            None => failure,
+        }
+    }
+}
+
+fn code(error: &Error) -> Code {
+    match error.status() {
+        Some(401) => return Code::AuthNeeded,
+        Some(403) => return Code::Forbidden,
+        // A server that speaks the protocol has an error object to go with its status.
+        Some(_) if error.rpc().is_none() => return Code::NotMcp,
+        _ => {}
+    }
+    match error.kind() {
+        ErrorKind::Rpc => Code::RpcError,
+        ErrorKind::Tool => Code::ToolError,
+        ErrorKind::Timeout => Code::Timeout,
+        ErrorKind::Cancelled => Code::Interrupted,
+        ErrorKind::Closed => Code::ConnectionClosed,
+        ErrorKind::Connect if error.source().is_some_and(is_spawn_error) => Code::SpawnFailed,
+        ErrorKind::Connect => Code::Unreachable,
+        ErrorKind::NoCommonVersion => Code::NoCommonVersion,
+        ErrorKind::NotInThisVersion | ErrorKind::NotAdvertised => Code::NotSupported,
+        ErrorKind::InvalidResponse => Code::InvalidAnswer,
+        ErrorKind::InvalidParams => Code::InvalidArguments,
+        ErrorKind::Unanswerable => Code::Unanswerable,
+        _ => Code::Other,
+    }
+}
+
+fn is_spawn_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.and_then(std::io::Error::get_ref)
+        .is_some_and(|inner| inner.is::<toolwire::transport::child::SpawnError>())
+}

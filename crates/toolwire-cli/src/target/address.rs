@@ -1,0 +1,128 @@
+//! Where a server is and how it is reached.
+
+use std::{fmt, path::PathBuf};
+
+/// Where a server is and how it is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// A program to be started, spoken to over its standard input and output.
+    Command(Command),
+    /// A URL that begins with `http:` or `https:`.
+    Http(Remote),
+    /// A URL that begins with `ws:` or `wss:`.
+    WebSocket(Remote),
+    /// The socket at this path of the file system.
+    Unix(PathBuf),
+}
+
+/// A program to be started.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    /// Variables set in addition to those of this program.
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// A server on the network.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Address {
+    /// The address that a word is, if it is one: a URL, or the path of a socket as `unix:PATH`.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        let remote = || Remote { url: word.to_owned(), headers: Vec::new() };
+        match word.split_once(':')? {
+            ("http" | "https", rest) if rest.starts_with("//") => Some(Self::Http(remote())),
+            ("ws" | "wss", rest) if rest.starts_with("//") => Some(Self::WebSocket(remote())),
+            ("unix", path) => Some(Self::Unix(path.trim_start_matches("//").into())),
+            _ => None,
+        }
+    }
+
+    /// The transport in one word, for tables.
+    pub(crate) const fn transport(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "stdio",
+            Self::Http(_) => "http",
+            Self::WebSocket(_) => "websocket",
+            Self::Unix(_) => "unix",
+        }
+    }
+}
+
+/// The address without its secrets: no variables, headers, credentials or queries.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => {
+                f.write_str(&shell_word(&command.program))?;
+                command.args.iter().try_for_each(|arg| write!(f, " {}", shell_word(arg)))
+            }
+            Self::Http(remote) | Self::WebSocket(remote) => f.write_str(&without_secrets(&remote.url)),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Secrets stay out of it, as they do of what people read.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// A word as one would type it in a shell.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("//") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}//{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_and_sockets_are_addresses_and_names_are_not() {
+        let transport = |word| Address::parse(word).map(|address| address.transport());
+        assert_eq!(transport("http://127.0.0.1:3000/mcp"), Some("http"));
+        assert_eq!(transport("wss://example.com"), Some("websocket"));
+        assert_eq!(transport("unix:/run/x.sock"), Some("unix"));
+        for name in ["github", "a:b", "http:", "c:/windows", ""] {
+            assert_eq!(transport(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_no_secrets() {
+        let shown = Address::parse("https://user:secret@host:1/path?key=secret#secret").unwrap().to_string();
+        assert_eq!(shown, "https://host:1/path");
+        let command = Command {
+            program: "npx".into(),
+            args: vec!["it's".into(), "-y".into()],
+            env: vec![("TOKEN".into(), "secret".into())],
+            directory: None,
+        };
+        assert_eq!(Address::Command(command).to_string(), r"npx 'it'\''s' -y");
+    }
+}

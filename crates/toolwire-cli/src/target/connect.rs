@@ -1,0 +1,65 @@
+//! Connecting to a target, with a deadline for all of it.
+
+use toolwire::{ChildProcess, Client, client::ClientBuilder, http::client::Http, wire::Root};
+
+use super::{Address, Command, Remote, Target};
+use crate::{
+    failure::{Code, Explain, Failure, Result},
+    terminal,
+};
+
+/// A client as the target's options want it, ready for handlers.
+pub(crate) fn builder(target: &Target) -> ClientBuilder {
+    let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
+        .title("Toolwire")
+        .era(target.era)
+        .request_timeout(target.timeout);
+    if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
+}
+
+/// Connects, or says why not. Nothing that was started is left behind.
+pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client> {
+    let connecting = async {
+        match &target.address {
+            Address::Command(command) => Ok(builder.connect(process(command, target.verbose)).await?),
+            Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
+            Address::WebSocket(_) | Address::Unix(_) => Err(Failure::new(
+                Code::Usage,
+                format!("{} cannot be reached yet", target.address.transport()),
+            )),
+        }
+    };
+    match tokio::time::timeout(target.timeout, connecting).await {
+        Ok(connected) => connected.context(&target.name),
+        Err(_) => Err(Failure::new(
+            Code::Timeout,
+            format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64()),
+        )
+        .hint("a first start may download a package: try again, or give it more time with --timeout 120")),
+    }
+}
+
+fn process(command: &Command, verbose: bool) -> ChildProcess {
+    let mut process = ChildProcess::command(&command.program).args(&command.args);
+    process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
+    if let Some(directory) = &command.directory {
+        process = process.current_dir(directory);
+    }
+    if verbose { process.on_stderr(terminal::server_said) } else { process }
+}
+
+fn http(remote: &Remote) -> Result<Http> {
+    let mut http = Http::builder(&remote.url);
+    for (name, value) in &remote.headers {
+        http = http.header(name, value);
+    }
+    http.build().map_err(|error| Failure::new(Code::Usage, error.to_string()))
+}
+
+fn roots(target: &Target) -> Vec<Root> {
+    let root = |folder: &std::path::PathBuf| {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        Root::new(format!("file://{}", folder.display()))
+    };
+    target.roots.iter().map(root).collect()
+}

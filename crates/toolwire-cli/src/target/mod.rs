@@ -1,0 +1,28 @@
+//! Which server a command is about: a configured name, an address, or a program to be started.
+
+mod address;
+mod connect;
+mod options;
+
+use std::time::Duration;
+
+use toolwire::client::EraChoice;
+
+pub(crate) use address::{Address, Command, Remote, shell_word};
+pub(crate) use connect::{builder, connect};
+pub(crate) use options::{TargetOptions, Words};
+
+/// A server, and how to speak to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// What people call it: its configured name, or its address.
+    pub(crate) name: String,
+    pub(crate) address: Address,
+    pub(crate) era: EraChoice,
+    /// How long connecting may take, and every request without a sign of life.
+    pub(crate) timeout: Duration,
+    /// The folders that the server may work on.
+    pub(crate) roots: Vec<std::path::PathBuf>,
+    /// Whether what the server writes to its standard error is passed on.
+    pub(crate) verbose: bool,
+}

@@ -1,0 +1,176 @@
+//! The options that say which server is meant; the same for every command.
+
+use std::{env, path::PathBuf, time::Duration};
+
+use clap::Args;
+use toolwire::client::EraChoice;
+
+use super::{Address, Command, Target};
+use crate::{
+    config,
+    failure::{Code, Failure, Result},
+    terminal::Terminal,
+};
+
+/// How long a server may take, unless `--timeout` says otherwise. A first `npx` downloads a package.
+const TIMEOUT: &str = "30";
+
+/// How to reach the server.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct TargetOptions {
+    /// Start this program and speak to it over its standard input and output
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+
+    /// Protocol versions to speak: auto, modern, legacy, or one such as 2025-06-18
+    #[arg(long, value_name = "ERA", default_value = "auto", value_parser = era)]
+    pub(crate) era: EraChoice,
+
+    /// Send a header with every HTTP request (NAME: VALUE)
+    #[arg(long, value_name = "HEADER", value_parser = header)]
+    pub(crate) header: Vec<(String, String)>,
+
+    /// Send the token in this environment variable as the bearer token
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) bearer_env: Option<String>,
+
+    /// Set a variable for the program that is started (NAME=VALUE)
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+
+    /// Seconds that connecting, or an answer, may take
+    #[arg(long, value_name = "SECONDS", default_value = TIMEOUT, value_parser = seconds)]
+    pub(crate) timeout: Duration,
+
+    /// Let the server work on this folder; may be given several times
+    #[arg(long = "root", value_name = "FOLDER")]
+    pub(crate) roots: Vec<PathBuf>,
+}
+
+/// The positional words of a command, after the target has been taken out of them.
+#[derive(Debug)]
+pub(crate) struct Words<'a> {
+    pub(crate) target: Target,
+    /// What belongs to the command itself.
+    pub(crate) rest: &'a [String],
+}
+
+impl TargetOptions {
+    /// The server that is meant. It is the first of the words, unless there is a command after `--`.
+    pub(crate) fn words<'a>(&self, words: &'a [String], terminal: &Terminal) -> Result<Words<'a>> {
+        if !self.command.is_empty() {
+            return Ok(Words { target: self.started(terminal)?, rest: words });
+        }
+        match words.split_first() {
+            Some((word, rest)) => Ok(Words { target: self.named(word, terminal)?, rest }),
+            None => Err(Failure::new(Code::Usage, "which server?").hint(
+                "give a configured name (toolwire lists them), a URL, or a program: -- COMMAND [ARGUMENTS]",
+            )),
+        }
+    }
+
+    /// The server that is meant, for commands with no words of their own.
+    pub(crate) fn target(&self, word: Option<&String>, terminal: &Terminal) -> Result<Target> {
+        let words = self.words(word.map_or(&[], std::slice::from_ref), terminal)?;
+        match words.rest.first() {
+            None => Ok(words.target),
+            Some(word) => Err(Failure::new(
+                Code::Usage,
+                format!("both `{word}` and a program after -- are given; which server is meant?"),
+            )),
+        }
+    }
+
+    fn started(&self, terminal: &Terminal) -> Result<Target> {
+        let mut words = self.command.iter().cloned();
+        let program = words.next().unwrap_or_default();
+        let command = Command { program, args: words.collect(), ..Command::default() };
+        let address = Address::Command(command);
+        self.finish(address.to_string(), address, terminal)
+    }
+
+    /// The server at an address, or with a name in some configuration.
+    pub(crate) fn named(&self, word: &str, terminal: &Terminal) -> Result<Target> {
+        let address = match Address::parse(word) {
+            Some(address) => address,
+            None => config::address(word)?,
+        };
+        let name = if Address::parse(word).is_some() { address.to_string() } else { word.to_owned() };
+        self.finish(name, address, terminal)
+    }
+
+    /// Adds what the options say to a server that is known otherwise.
+    pub(crate) fn finish(&self, name: String, mut address: Address, terminal: &Terminal) -> Result<Target> {
+        match &mut address {
+            Address::Command(command) => command.env.extend(self.env.iter().cloned()),
+            Address::Http(remote) | Address::WebSocket(remote) => {
+                remote.headers.extend(self.header.iter().cloned());
+                if let Some(variable) = &self.bearer_env {
+                    remote.headers.push(("authorization".to_owned(), format!("Bearer {}", token(variable)?)));
+                }
+            }
+            Address::Unix(_) => {}
+        }
+        let verbose = terminal.verbose > 0;
+        Ok(Target { name, address, era: self.era, timeout: self.timeout, roots: self.roots.clone(), verbose })
+    }
+}
+
+fn token(variable: &str) -> Result<String> {
+    match env::var(variable) {
+        Ok(token) if !token.is_empty() => Ok(token),
+        _ => Err(Failure::new(Code::Usage, format!("--bearer-env: the variable {variable} is not set"))
+            .hint(format!("set it first: export {variable}=…"))),
+    }
+}
+
+fn era(text: &str) -> Result<EraChoice, String> {
+    match text {
+        "auto" => Ok(EraChoice::Auto),
+        "modern" => Ok(EraChoice::Modern),
+        "legacy" => Ok(EraChoice::Legacy),
+        version => version.parse().map(EraChoice::Version).map_err(|_| {
+            let known: Vec<_> = toolwire::Version::ALL.iter().map(|version| version.as_str()).collect();
+            format!("not auto, modern, legacy or one of {}", known.join(", "))
+        }),
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("a header looks like this: 'X-Team: blue'")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a variable looks like this: NAME=value")?;
+    if name.is_empty() {
+        Err("the variable has no name".to_owned())
+    } else {
+        Ok((name.to_owned(), value.to_owned()))
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "not a number of seconds above 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked_before_anything_is_started() {
+        assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("inf").is_err());
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(header("X-Team:  blue:green "), Ok(("X-Team".into(), "blue:green".into())));
+        assert!(header("X-Team").is_err() && variable("X").is_err() && variable("=x").is_err());
+        assert_eq!(variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert!(matches!(era("2025-06-18"), Ok(EraChoice::Version(_))));
+        assert!(era("2025").unwrap_err().contains("2026-07-28"));
+    }
+}

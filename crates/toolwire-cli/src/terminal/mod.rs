@@ -1,0 +1,77 @@
+//! What people and scripts see: data on standard output, everything else on standard error.
+
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+
+use owo_colors::OwoColorize;
+use serde::Serialize;
+
+use crate::failure::Result;
+
+pub(crate) use table::{Table, width};
+
+/// How this run talks: set once from the command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    /// Data as JSON.
+    pub(crate) json: bool,
+    /// How often `-v` was given.
+    pub(crate) verbose: u8,
+}
+
+impl Terminal {
+    /// Whether somebody is there who can be asked: both the keyboard and the screen are a terminal's.
+    pub(crate) fn can_ask(self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Whether moving lines on standard error make sense.
+    pub(crate) fn is_live(self) -> bool {
+        !self.json && io::stderr().is_terminal()
+    }
+
+    /// Data for people, as it is.
+    pub(crate) fn print(self, text: impl std::fmt::Display) -> Result<()> {
+        let mut out = anstream::stdout().lock();
+        writeln!(out, "{text}")?;
+        Ok(out.flush()?)
+    }
+
+    /// Data for scripts: one JSON value per line.
+    pub(crate) fn print_json(self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::from)?;
+        self.print(text)
+    }
+
+    /// A remark on standard error.
+    pub(crate) fn note(self, text: impl std::fmt::Display) {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+
+    /// A warning on standard error.
+    pub(crate) fn warn(self, text: impl std::fmt::Display) {
+        let _ = writeln!(anstream::stderr(), "{} {text}", "warning:".yellow().bold());
+    }
+}
+
+/// Passes on a line that a server wrote to its standard error.
+pub(crate) fn server_said(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{} {}", "server:".dimmed(), printable(line).dimmed());
+}
+
+/// A server's text without what could control the terminal. Line feeds and tabs stay.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if shown(c) { c } else { '\u{fffd}' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_cannot_control_the_terminal() {
+        assert_eq!(printable("a\tb\n\u{1b}[31mred\u{9b}\u{7}"), "a\tb\n\u{fffd}[31mred\u{fffd}\u{fffd}");
+    }
+}
