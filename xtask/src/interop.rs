@@ -161,7 +161,8 @@ pub(crate) fn install_node(source: &Path, place: &Path) -> Result<(), String> {
     })
 }
 
-fn install_python(source: &Path, place: &Path) -> Result<(), String> {
+/// Installs the packages that `source` pins, with what is beside them, in a virtual environment in `place`.
+pub(crate) fn install_python(source: &Path, place: &Path) -> Result<(), String> {
     copy(source, place, &["txt", "py"])?;
     let pins = place.join("requirements.txt");
     install_once(&pins, &place.join("installed"), || {

@@ -10,6 +10,7 @@ mod edges;
 mod interop;
 mod licences;
 mod process;
+mod registry;
 mod steps;
 mod workspace;
 
