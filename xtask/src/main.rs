@@ -11,6 +11,7 @@ mod interop;
 mod licences;
 mod process;
 mod registry;
+mod screens;
 mod steps;
 mod workspace;
 
@@ -19,11 +20,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask conformance
+       cargo xtask screens
 
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
-conformance runs the official suite against our server and our client.";
+conformance runs the official suite against our server and our client.
+screens writes what the program says into the documents that show it.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -31,6 +34,7 @@ enum Request {
     Help,
     List,
     Test { only: Vec<String> },
+    Screens,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Request::Test { only } => steps::run(&only),
+        Request::Screens => screens::write(),
     });
     match answer {
         Ok(true) => ExitCode::SUCCESS,
@@ -63,6 +68,13 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         Some("conformance") => {
             return match arguments.next() {
                 None => Ok(Request::Test { only: vec!["conformance".to_owned()] }),
+                Some("--help" | "-h") => Ok(Request::Help),
+                Some(other) => Err(format!("unknown option `{other}`")),
+            };
+        }
+        Some("screens") => {
+            return match arguments.next() {
+                None => Ok(Request::Screens),
                 Some("--help" | "-h") => Ok(Request::Help),
                 Some(other) => Err(format!("unknown option `{other}`")),
             };

@@ -41,7 +41,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     if !root.join("README.md").exists() {
         faults.push("README.md is missing".to_owned());
     }
-    for path in documents(root)? {
+    for path in all(root)? {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
         let compiled = path.canonicalize().is_ok_and(|path| included.contains(&path));
@@ -50,7 +50,8 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     Ok(faults)
 }
 
-fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
+/// The documents, those at the root first.
+pub(crate) fn all(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found: Vec<PathBuf> =
         AT_ROOT.iter().map(|name| root.join(name)).filter(|path| path.exists()).collect();
     collect(&root.join("docs"), "md", &mut found)?;
@@ -105,7 +106,11 @@ fn document_faults(text: &str, compiled: bool) -> Vec<String> {
                 .map(|flag| format!("a Rust block must not be marked `{flag}`"))
                 .collect(),
             "sh" => commands(&block.body, "").filter_map(command_fault).collect(),
-            "console" => commands(&block.body, "$ ").filter_map(command_fault).collect(),
+            "console" => {
+                // The step `screens` runs these, and compares what they say.
+                let others = commands(&block.body, "$ ").filter(|command| !is_screen(command));
+                others.filter_map(command_fault).collect()
+            }
             language if SHOWN.contains(&language) => vec![],
             "" => vec!["a block needs a language; plain text is `text`".to_owned()],
             language => vec![format!("no rule says how a block of `{language}` is checked")],
@@ -151,12 +156,16 @@ fn commands<'a>(body: &'a [&'a str], prompt: &'a str) -> impl Iterator<Item = &'
     lines.map(|line| line.split('#').next().unwrap_or_default().trim()).filter(|line| !line.is_empty())
 }
 
+fn is_screen(command: &str) -> bool {
+    command == "toolwire" || command.starts_with("toolwire ")
+}
+
 fn command_fault(command: &str) -> Option<String> {
     if let Some(ours) = command.strip_prefix("cargo xtask ") {
         let words: Vec<String> = ours.split_whitespace().map(str::to_owned).collect();
         return match parse(&words) {
             Ok(Request::Test { only }) => steps::select(&only).err(),
-            Ok(Request::Help | Request::List) => None,
+            Ok(Request::Help | Request::List | Request::Screens) => None,
             Err(error) => Some(format!("`{command}`: {error}")),
         };
     }

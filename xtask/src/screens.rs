@@ -1,0 +1,176 @@
+//! What the documents show of the program is what the program says.
+//!
+//! Every `console` block with a `$ toolwire …` line is run, in a home that has a few servers configured, and what
+//! comes out is compared with what is written there; `cargo xtask screens` writes it there. Times differ from run
+//! to run, so they are compared as if they were equal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::documents;
+use crate::process::Program;
+use crate::workspace::{Workspace, root};
+
+/// A first build may be slow.
+const BUILD_LIMIT: Duration = Duration::from_mins(30);
+/// No command in a document may take long.
+const COMMAND_LIMIT: Duration = Duration::from_mins(1);
+
+/// The home that the commands run in, with the configurations of a few hosts.
+const HOME: &str = "docs/screens/home";
+/// What begins a line that was typed.
+const PROMPT: &str = "$ ";
+
+/// Compares, and says where a document and the program differ.
+pub(crate) fn check() -> Result<(), String> {
+    let stale = each_document(|_, _| Ok(()))?;
+    if stale.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{}\nif that is what the program should say: cargo xtask screens", stale.join("\n")))
+}
+
+/// Writes what the program says into the documents.
+pub(crate) fn write() -> Result<bool, String> {
+    let stale = each_document(|path, text| {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    })?;
+    for screen in &stale {
+        println!("{screen}");
+    }
+    println!("{} screens are new", stale.len());
+    Ok(true)
+}
+
+/// Runs the screens of all documents. `update` gets those that are not up to date, with what they should be.
+fn each_document(update: impl Fn(&Path, &str) -> Result<(), String>) -> Result<Vec<String>, String> {
+    let root = root();
+    let stage = Stage::set(&root)?;
+    let mut differing = Vec::new();
+    for path in documents::all(&root)? {
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let (fresh, changes) = stage.perform(&text)?;
+        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        differing.extend(changes.iter().map(|change| format!("{name}: {change}")));
+        if !changes.is_empty() {
+            update(&path, &fresh)?;
+        }
+    }
+    Ok(differing)
+}
+
+/// Where the commands run.
+struct Stage {
+    home: PathBuf,
+    /// Where the program is.
+    programs: String,
+}
+
+impl Stage {
+    fn set(root: &Path) -> Result<Self, String> {
+        Program::cargo(root, BUILD_LIMIT).args(["build", "-p", "toolwire-cli", "--bin", "toolwire"]).run()?;
+        let target = Workspace::read(root)?.target;
+        let home = target.join("screens/home");
+        let _ = fs::remove_dir_all(&home);
+        copy(&root.join(HOME), &home).map_err(|error| format!("{HOME}: {error}"))?;
+        Ok(Self { home, programs: target.join("debug").display().to_string() })
+    }
+
+    /// The document with fresh screens, and a line for each that is different from what it was.
+    fn perform(&self, text: &str) -> Result<(String, Vec<String>), String> {
+        let mut fresh = String::new();
+        let mut changes = Vec::new();
+        let mut lines = text.lines().peekable();
+        let mut inside = false;
+        while let Some(line) = lines.next() {
+            fresh += line;
+            fresh.push('\n');
+            match line.trim() {
+                "```console" => inside = true,
+                "```" => inside = false,
+                typed if inside && typed.starts_with("$ toolwire") => {
+                    let mut shown = String::new();
+                    while let Some(line) = lines.next_if(|line| !line.starts_with(PROMPT) && *line != "```") {
+                        shown += line;
+                        shown.push('\n');
+                    }
+                    let command = typed.trim_start_matches(PROMPT);
+                    let said = self.run(command)?;
+                    if same(&shown, &said) {
+                        fresh += &shown;
+                    } else {
+                        changes.push(format!("`{command}` says\n{said}"));
+                        fresh += &said;
+                        // A line between what was said and what is typed next, as before.
+                        if shown.ends_with("\n\n") {
+                            fresh.push('\n');
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok((fresh, changes))
+    }
+
+    fn run(&self, command: &str) -> Result<String, String> {
+        let home = self.home.display().to_string();
+        let both = format!("{command} 2>&1");
+        let (_, output) = Program::new("sh", COMMAND_LIMIT)
+            .args(["-c", &both])
+            .directory(&self.home)
+            .env("HOME", &home)
+            // Nothing but our program and the shell is found, so that machines do not differ.
+            .env("PATH", &format!("{}:/usr/bin:/bin", self.programs))
+            .env("XDG_CONFIG_HOME", &format!("{home}/.config"))
+            .output()?;
+        Ok(output.replace(&home, "~").replace(&self.programs, "~/.cargo/bin"))
+    }
+}
+
+/// Whether two screens differ in nothing but times, and the spaces that times move.
+fn same(one: &str, other: &str) -> bool {
+    let plain = |text: &str| text.trim_end().lines().map(without_times).collect::<Vec<_>>();
+    plain(one) == plain(other)
+}
+
+fn without_times(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_time = |index: usize| {
+        let unit = words
+            .get(index + 1)
+            .is_some_and(|next| matches!(next.trim_matches([',', ')', '.']), "ms" | "µs" | "s"));
+        unit && words.get(index).is_some_and(|word| word.trim_matches('(').parse::<f64>().is_ok())
+    };
+    let plain =
+        |(index, word): (usize, &&str)| if is_time(index) { "#".to_owned() } else { (*word).to_owned() };
+    words.iter().enumerate().map(plain).collect::<Vec<_>>().join(" ")
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &place)?;
+        } else {
+            fs::copy(entry.path(), place)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn times_and_the_spaces_around_them_do_not_count() {
+        assert!(same("ok  12 ms  x\n\n", "ok 7.5 ms x\n"));
+        assert!(same("took (3 s)", "took (4 s)"));
+        assert!(!same("ok 12 tools", "ok 13 tools"));
+        assert!(!same("a\nb", "a"));
+    }
+}
