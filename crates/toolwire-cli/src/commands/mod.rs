@@ -18,11 +18,16 @@ pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod watch;
 
+use std::time::Duration;
+
 use crate::{
     args::{Cli, Command},
     failure::{Explain, Result},
     terminal::Terminal,
 };
+
+/// How long the program waits for its last tasks to be dropped, which takes a moment unless one of them blocks.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// Runs a command.
 pub(crate) fn run(cli: Cli) -> Result<()> {
@@ -37,8 +42,9 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     }
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, &terminal));
-    // A prompt may still be waiting for the keyboard; nobody waits for it.
-    runtime.shutdown_background();
+    // Whatever was dropped on the way out is ended now, with the processes it had started. A prompt may still
+    // be waiting for the keyboard; nobody waits longer for that.
+    runtime.shutdown_timeout(LEAVING);
     outcome
 }
 

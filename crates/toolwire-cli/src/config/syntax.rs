@@ -111,7 +111,8 @@ fn value(found: &toml_edit::Value) -> Value {
 impl Mistake {
     /// The failure with the line that is meant, and a mark below the column.
     fn tell(&self, path: &Path, text: &str) -> Failure {
-        let mut at = self.at.min(text.len());
+        // What is missing at the end is missed after the last thing that is there.
+        let mut at = self.at.min(text.trim_end().len());
         while !text.is_char_boundary(at) {
             at -= 1;
         }
