@@ -35,7 +35,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     // These need no runtime, and are asked for by shells on every start.
     match &cli.command {
         Some(Command::Completions(options)) => return shell::completions(options),
-        Some(Command::Man) => return shell::man(),
+        Some(Command::Man(options)) => return shell::man(options),
         Some(Command::Explain(options)) => return explain::run(options, &terminal),
         Some(Command::Demo(options)) => return demo::run(options),
         _ => {}
@@ -69,6 +69,6 @@ async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
         Command::New(options) => new::run(&options, terminal),
         Command::Add(options) => config::add(&options, terminal),
         Command::Remove(options) => config::remove(&options, terminal),
-        Command::Completions(_) | Command::Man | Command::Explain(_) | Command::Demo(_) => Ok(()),
+        Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

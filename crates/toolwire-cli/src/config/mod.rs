@@ -30,6 +30,8 @@ use crate::{
 use entry::Reader;
 pub(crate) use host::{Format, Host, Place};
 pub(crate) use places::Places;
+#[cfg(test)]
+pub(crate) use places::System;
 use variables::Variables;
 
 /// A server in some configuration.
