@@ -35,8 +35,11 @@ impl Reader<'_> {
         value["disabled"] == Value::Bool(true) || value["enabled"] == Value::Bool(false)
     }
 
-    /// How the server is reached.
-    pub(super) fn address(&self, value: &Value) -> Result<Address> {
+    /// How the server with this name is reached.
+    pub(super) fn address(&self, name: &str, value: &Value) -> Result<Address> {
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            return Err(self.broken("", "a server needs a name of visible characters"));
+        }
         let entry = value.as_object().ok_or_else(|| self.wrong("", "an object { } is", value))?;
         for flag in ["disabled", "enabled"] {
             if let Some(value) = entry.get(flag).filter(|value| !value.is_boolean() && !value.is_null()) {

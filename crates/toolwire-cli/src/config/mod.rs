@@ -90,6 +90,7 @@ impl Found {
             Err(failure) => Err(failure),
         };
         match value {
+            Ok(value) if !value.is_object() => self.broken.push(no_table(&place.file, &[])),
             Ok(value) => place.tables.iter().for_each(|keys| self.take(&value, keys, place, places)),
             Err(failure) => self.broken.push(failure),
         }
@@ -99,17 +100,12 @@ impl Found {
     fn take(&mut self, value: &Value, keys: &[String], place: &Place, places: &Places) {
         let mut table = value;
         let mut path = Vec::new();
-        for key in std::iter::once(None).chain(keys.iter().map(Some)) {
-            if let Some(key) = key {
-                path.push(key.as_str());
-                match table.get(key) {
-                    Some(inner) if !inner.is_null() => table = inner,
-                    _ => return,
-                }
-            }
-            if !table.is_object() {
-                self.broken.push(no_table(&place.file, &path));
-                return;
+        for key in keys {
+            path.push(key.as_str());
+            match table.get(key) {
+                Some(inner) if inner.is_object() => table = inner,
+                None | Some(Value::Null) => return,
+                Some(_) => return self.broken.push(no_table(&place.file, &path)),
             }
         }
         let path = path.join(".");
@@ -120,7 +116,7 @@ impl Found {
                 name: name.clone(),
                 host: place.host,
                 file: place.file.clone(),
-                address: reader.address(server),
+                address: reader.address(name, server),
                 disabled: Reader::is_disabled(server),
             });
         }
@@ -133,6 +129,6 @@ impl Found {
 }
 
 fn no_table(file: &Path, path: &[&str]) -> Failure {
-    let what = if path.is_empty() { "the settings".to_owned() } else { path.join(".") };
+    let what = if path.is_empty() { "the whole file".to_owned() } else { path.join(".") };
     file::broken(file, &format!("{what} should be an object {{ }} and is something else"))
 }

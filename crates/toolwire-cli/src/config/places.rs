@@ -115,11 +115,12 @@ impl Places {
         self.project.last().unwrap_or(&self.current)
     }
 
-    /// A path as people write it: `~` for the home directory.
-    pub(crate) fn short(&self, path: &Path) -> String {
-        match self.home("").and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
-            Some(rest) => Path::new("~").join(rest).display().to_string(),
-            None => path.display().to_string(),
+    /// A text in which paths begin as people write them: with `~` for the home directory.
+    pub(crate) fn short(&self, text: &str) -> String {
+        match self.home("") {
+            // It ends with a separator.
+            Some(home) if home.parent().is_some() => text.replace(&home.display().to_string(), "~/"),
+            _ => text.to_owned(),
         }
     }
 

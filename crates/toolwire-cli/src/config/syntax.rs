@@ -66,6 +66,7 @@ fn in_words(error: &serde_json::Error) -> String {
         "control character (\\u0000-\\u001F) found while parsing a string" => {
             "a text must end on the line where it begins; is a \" missing?"
         }
+        "recursion limit exceeded" => "this is nested too deeply",
         "invalid escape" => "there is no such escape; a backslash is written \\\\",
         other => other,
     }
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_a_mistake_and_no_crash() {
-        assert!(told(&"[".repeat(100_000), Format::Json).contains("recursion"));
+        assert!(told(&"[".repeat(100_000), Format::Json).contains("nested too deeply"));
         let toml = format!("a = {}", "[".repeat(100_000));
         assert!(!told(&toml, Format::Toml).is_empty());
     }

@@ -87,7 +87,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     if terminal.json {
         return terminal.print_json(&show::json(&visited, &broken, &searched));
     }
-    terminal.print(show::page(&visited))
+    terminal.print(show::page(&visited, &places))
 }
 
 /// Visits all servers, some at a time, and gives them in their order.

@@ -16,7 +16,7 @@ pub(super) fn show(places: &Places, hosts: &[Host], terminal: &Terminal) -> Resu
             Host::Project => ".mcp.json and mcp.json, here and up to the root of the repository".to_owned(),
             _ => host.own_file(places).map_or_else(
                 || "nowhere, because there is no home directory".to_owned(),
-                |file| places.short(&file),
+                |file| places.short(&file.display().to_string()),
             ),
         };
         looked.row([format!("  {host}"), file]);

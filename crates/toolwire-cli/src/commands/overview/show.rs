@@ -8,6 +8,7 @@ use toolwire::Era;
 
 use super::visit::{Outcome, Reached, Visited};
 use crate::{
+    config::Places,
     failure::{Code, Failure},
     target::shell_word,
     terminal::{Table, printable, width},
@@ -21,7 +22,7 @@ const MAX_CELL: usize = 28;
 const MAX_REASON_LINES: usize = 6;
 
 /// The overview for people.
-pub(super) fn page(visited: &[Visited]) -> String {
+pub(super) fn page(visited: &[Visited], places: &Places) -> String {
     let heads = ["SERVER", "FROM", "STATE", "PROTOCOL", "VIA", "TOOLS", "TOKENS"];
     let mut table = Table::headed(heads.map(|head| head.bold().to_string())).right(&[5, 6]);
     for one in visited {
@@ -30,7 +31,7 @@ pub(super) fn page(visited: &[Visited]) -> String {
     let mut page = table.to_string();
     for one in visited {
         if let Outcome::Failed(failure) | Outcome::Broken(failure) = &one.outcome {
-            let _ = write!(page, "\n\n{}", reason(one, failure));
+            let _ = write!(page, "\n\n{}", reason(one, failure, places));
         }
     }
     let _ = write!(page, "\n\n{}", sum(visited));
@@ -80,9 +81,9 @@ const fn era(reached: &Reached) -> &'static str {
 }
 
 /// Why a server does not work, and what helps.
-fn reason(one: &Visited, failure: &Failure) -> String {
+fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
     let name = cell(&one.row.name);
-    let message = printable(failure.message());
+    let message = printable(&places.short(failure.message()));
     // Failures to connect begin with the name already.
     let message = message.strip_prefix(&format!("{}: ", one.row.name)).unwrap_or(&message);
     let mut lines: Vec<String> = Vec::new();
@@ -99,7 +100,7 @@ fn reason(one: &Visited, failure: &Failure) -> String {
         text += &format!("{mark}{line}");
     }
     for help in help(one, failure) {
-        for (index, line) in wrap(&help, WIDTH - 4).iter().enumerate() {
+        for (index, line) in wrap(&places.short(&help), WIDTH - 4).iter().enumerate() {
             let mark = if index == 0 { "→" } else { " " };
             text += &format!("\n  {} {}", mark.cyan(), line.cyan());
         }

@@ -10,7 +10,7 @@ use super::{
     visit::{Outcome, Reached, Visited},
 };
 use crate::{
-    config::{Configured, Host},
+    config::{Configured, Host, Places},
     failure::{Code, Failure},
     target::{Address, Command},
 };
@@ -36,7 +36,7 @@ fn visited(row: Row, outcome: Outcome) -> Visited {
 }
 
 fn plain(visited: &[Visited]) -> String {
-    anstream::adapter::strip_str(&show::page(visited)).to_string()
+    anstream::adapter::strip_str(&show::page(visited, &Places::here())).to_string()
 }
 
 #[test]
