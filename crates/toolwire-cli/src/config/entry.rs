@@ -171,7 +171,8 @@ impl Reader<'_> {
         let text =
             std::fs::read_to_string(&path).map_err(|error| cannot(&format!("cannot be read: {error}")))?;
         let pair = |line: &str| {
-            let line = line.trim().strip_prefix("export ").unwrap_or(line.trim());
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
             let (name, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
             let value = value.trim();
             let unquoted = |quote| value.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));

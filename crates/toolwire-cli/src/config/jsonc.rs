@@ -21,7 +21,7 @@ pub(crate) struct NeverClosed(pub(crate) usize);
 pub(crate) fn blank(text: &str) -> Result<Blanked, NeverClosed> {
     let mut bytes = text.as_bytes().to_vec();
     let comments = comments(text)?;
-    for byte in comments.iter().flat_map(|range| range.clone()) {
+    for byte in comments.iter().cloned().flatten() {
         if let Some(byte) = bytes.get_mut(byte).filter(|byte| !matches!(byte, b'\n' | b'\r')) {
             *byte = b' ';
         }

@@ -74,16 +74,14 @@ impl Machine {
 fn whole(address: &Address) -> String {
     match address {
         Address::Command(Command { env, directory, .. }) => {
-            let env: String = env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+            let env: String = env.iter().flat_map(|(name, value)| [name.as_str(), "=", value, " "]).collect();
             let directory =
                 directory.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
             format!("{env}{address}{directory}")
         }
         Address::Http(Remote { url, headers }) | Address::WebSocket(Remote { url, headers }) => {
-            format!(
-                "{url}{}",
-                headers.iter().map(|(name, value)| format!(" [{name}: {value}]")).collect::<String>()
-            )
+            let headers = headers.iter().flat_map(|(name, value)| [" [", name, ": ", value, "]"]);
+            url.to_owned() + &headers.collect::<String>()
         }
         Address::Unix(_) => address.to_string(),
     }

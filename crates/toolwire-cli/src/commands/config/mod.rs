@@ -100,14 +100,14 @@ struct Change {
 }
 
 /// Adds a server.
-pub(crate) fn add(options: &AddOptions, terminal: &Terminal) -> Result<()> {
+pub(crate) fn add(options: &AddOptions, terminal: Terminal) -> Result<()> {
     let change = adding(options, &Places::here())?;
     let done = format!("{} has the server {}", options.to, options.name);
     carry_out(&change, options.consent, &done, terminal)
 }
 
 /// Removes a server.
-pub(crate) fn remove(options: &RemoveOptions, terminal: &Terminal) -> Result<()> {
+pub(crate) fn remove(options: &RemoveOptions, terminal: Terminal) -> Result<()> {
     let change = removing(options, &Places::here())?;
     let done = format!("{} has no server {} any more", options.from, options.name);
     carry_out(&change, options.consent, &done, terminal)
@@ -177,7 +177,7 @@ fn no_home(host: Host) -> Failure {
 }
 
 /// Shows the change, asks, and makes it.
-fn carry_out(change: &Change, consent: Consent, done: &str, terminal: &Terminal) -> Result<()> {
+fn carry_out(change: &Change, consent: Consent, done: &str, terminal: Terminal) -> Result<()> {
     if !consent.yes && !consent.dry_run && !terminal.can_ask() {
         return Err(Failure::new(
             Code::Usage,
@@ -187,7 +187,7 @@ fn carry_out(change: &Change, consent: Consent, done: &str, terminal: &Terminal)
     }
     let diff = change.diff();
     if !terminal.json {
-        terminal.print(format!("{}\n{}", change.file.display().bold(), diff.trim_end()))?;
+        terminal.print(format!("{}\n{}", change.file.display().bold(), diff))?;
     }
     if !consent.dry_run && !consent.yes && !agreed()? {
         return Err(Failure::new(Code::Interrupted, "nothing was changed"));
@@ -225,20 +225,20 @@ impl Change {
     fn diff(&self) -> String {
         let old = self.old.as_ref().map_or("", |old| old.text.as_str());
         let diff = TextDiff::from_lines(old, &self.new);
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if index > 0 {
-                text += &format!("{}\n", "  …".dimmed());
+                lines.push("  …".dimmed().to_string());
             }
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let line = printable(change.value()).replace(['\n', '\u{fffd}'], "");
-                text += &match change.tag() {
-                    ChangeTag::Delete => format!("{}\n", format!("- {line}").red()),
-                    ChangeTag::Insert => format!("{}\n", format!("+ {line}").green()),
-                    ChangeTag::Equal => format!("  {line}\n"),
-                };
+                let line = printable(change.value().trim_end_matches(['\r', '\n']));
+                lines.push(match change.tag() {
+                    ChangeTag::Delete => format!("- {line}").red().to_string(),
+                    ChangeTag::Insert => format!("+ {line}").green().to_string(),
+                    ChangeTag::Equal => format!("  {line}"),
+                });
             }
         }
-        text
+        lines.join("\n")
     }
 }

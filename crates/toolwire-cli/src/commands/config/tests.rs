@@ -159,7 +159,7 @@ fn every_host_is_told_in_its_own_words_and_understands_them() {
         .into();
     let places = Places::new(crate::config::System::Linux, variables, folder.path().join("p"));
     fs::create_dir_all(folder.path().join("p")).unwrap();
-    let mut told = String::new();
+    let mut told = Vec::new();
     for host in Host::ALL {
         for words in [&["--", "npx", "-y", "s"][..], &["--url", "https://x/mcp", "--header", "A: b"]] {
             let mut line = vec!["s", "--to", host.name(), "--force"];
@@ -176,13 +176,13 @@ fn every_host_is_told_in_its_own_words_and_understands_them() {
                         if words.len() == 4 && words[0] == "--" { "npx -y s" } else { "https://x/mcp" }
                     );
                     let file = change.file.strip_prefix(folder.path()).unwrap().display();
-                    told += &format!("== {host} {file}\n{}", change.new);
+                    told.push(format!("== {host} {file}\n{}", change.new));
                 }
-                Err(failure) => told += &format!("== {host} ! {failure}\n"),
+                Err(failure) => told.push(format!("== {host} ! {failure}\n")),
             }
         }
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(told.concat());
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn write(path: &Path, change: &Change) -> Result<Option<PathBuf>> {
     if file::read(path)? != change.old {
         return Err(Failure::new(Code::Io, "somebody else has changed it just now").hint("try again"));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder).context(folder.display())?;
     let permissions = fs::metadata(path).ok().map(|metadata| metadata.permissions());
     let Some(old) = &change.old else {
@@ -55,7 +56,7 @@ fn real(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
+        path = path.parent().unwrap_or_else(|| Path::new("")).join(target);
     }
     path
 }

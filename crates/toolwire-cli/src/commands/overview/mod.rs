@@ -73,11 +73,13 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let hosts = if options.hosts.is_empty() { Host::ALL.to_vec() } else { options.hosts.clone() };
     let Found { servers, broken, searched } = config::find_in(&places, &hosts);
     if !terminal.json {
-        broken.iter().for_each(|failure| terminal.warn(failure));
+        for failure in &broken {
+            terminal.warn(failure);
+        }
     }
     let rows = row::rows(servers);
     if rows.is_empty() && !terminal.json {
-        return nothing::show(&places, &hosts, terminal);
+        return nothing::show(&places, &hosts, *terminal);
     }
     let visited = if options.no_connect {
         rows.into_iter().map(Visited::not_tried).collect()
@@ -100,10 +102,10 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: &Terminal) -> Re
         visits.spawn(async move {
             // It is never closed, and if it were, nothing would need to wait.
             let _turn = free.acquire_owned().await;
-            let line = live.line(&row);
-            let visited = visit::visit(row, timeout, verbose).await;
-            line.done(&visited);
-            (index, visited)
+            let shown = live.line(&row);
+            let outcome = visit::visit(row, timeout, verbose).await;
+            shown.done(&outcome);
+            (index, outcome)
         });
     }
     let mut visited = Vec::new();

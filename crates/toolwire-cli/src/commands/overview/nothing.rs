@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Says that there is nothing, kindly.
-pub(super) fn show(places: &Places, hosts: &[Host], terminal: &Terminal) -> Result<()> {
+pub(super) fn show(places: &Places, hosts: &[Host], terminal: Terminal) -> Result<()> {
     let mut looked = Table::default();
     for host in hosts {
         let file = match host {

@@ -76,7 +76,7 @@ fn state(outcome: &Outcome) -> &'static str {
 const fn era(reached: &Reached) -> &'static str {
     match reached.era {
         Era::Modern => "modern",
-        _ => "legacy",
+        Era::Legacy => "legacy",
     }
 }
 
@@ -97,12 +97,12 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {
         let mark = if index == 0 { format!("{} ", "✗".red()) } else { "\n  ".to_owned() };
-        text += &format!("{mark}{line}");
+        let _ = write!(text, "{mark}{line}");
     }
     for help in help(one, failure) {
         for (index, line) in wrap(&places.short(&help), WIDTH - 4).iter().enumerate() {
             let mark = if index == 0 { "→" } else { " " };
-            text += &format!("\n  {} {}", mark.cyan(), line.cyan());
+            let _ = write!(text, "\n  {} {}", mark.cyan(), line.cyan());
         }
     }
     text
@@ -138,13 +138,13 @@ fn sum(visited: &[Visited]) -> String {
         .map(|(number, [one, many])| format!("{number} {}", if *number == 1 { one } else { many }))
         .collect();
     if !parts.is_empty() {
-        text += &format!(": {}", parts.join(", "));
+        let _ = write!(text, ": {}", parts.join(", "));
     }
     let reached = || visited.iter().filter_map(reached);
     let tools: usize = reached().map(|reached| reached.tools).sum();
     if tools > 0 {
         let tokens = short(reached().map(|reached| reached.tokens).sum());
-        text += &format!(" · {tools} tools, about {tokens} tokens");
+        let _ = write!(text, " · {tools} tools, about {tokens} tokens");
     }
     text
 }
@@ -235,7 +235,10 @@ fn wrap(line: &str, most: usize) -> Vec<String> {
     for word in line.split_whitespace() {
         let word = shortened(word, most - indent.len());
         match lines.last_mut() {
-            Some(last) if width(last) + 1 + width(&word) <= most => *last += &format!(" {word}"),
+            Some(last) if width(last) + 1 + width(&word) <= most => {
+                last.push(' ');
+                last.push_str(&word);
+            }
             _ => lines.push(format!("{indent}{word}")),
         }
     }

@@ -48,21 +48,17 @@ pub(super) struct Reached {
 }
 
 impl Visited {
-    /// A server that was not visited.
-    pub(super) fn not_tried(row: Row) -> Self {
-        Self::settled(row).unwrap_or_else(|row| Self { row, outcome: Outcome::NotTried })
-    }
-
-    /// What is known without a visit.
-    fn settled(mut row: Row) -> Result<Self, Row> {
+    /// A server that is not visited.
+    pub(super) fn not_tried(mut row: Row) -> Self {
         if row.disabled {
-            return Ok(Self { row, outcome: Outcome::Off });
+            return Self { row, outcome: Outcome::Off };
         }
         match row.address {
-            Ok(_) => Err(row),
+            Ok(_) => Self { row, outcome: Outcome::NotTried },
             Err(failure) => {
+                // The reason moves to where it is shown.
                 row.address = Err(Failure::told(failure.code()));
-                Ok(Self { row, outcome: Outcome::Broken(failure) })
+                Self { row, outcome: Outcome::Broken(failure) }
             }
         }
     }
@@ -70,21 +66,19 @@ impl Visited {
 
 /// Visits a server; it is ended again.
 pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
-    let row = match Visited::settled(row) {
-        Ok(settled) => return settled,
-        Err(row) => row,
-    };
-    let Ok(address) = &row.address else { return Visited { row, outcome: Outcome::NotTried } };
-    let target = Target {
-        name: row.name.clone(),
-        address: address.clone(),
-        era: EraChoice::Auto,
-        timeout: limit,
-        roots: Vec::new(),
-        verbose,
-    };
-    let outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
-    Visited { row, outcome }
+    let mut visited = Visited::not_tried(row);
+    if let (Outcome::NotTried, Ok(address)) = (&visited.outcome, &visited.row.address) {
+        let target = Target {
+            name: visited.row.name.clone(),
+            address: address.clone(),
+            era: EraChoice::Auto,
+            timeout: limit,
+            roots: Vec::new(),
+            verbose,
+        };
+        visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
+    }
+    visited
 }
 
 async fn reach(target: &Target) -> Result<Reached> {
