@@ -1,8 +1,10 @@
 //! `toolwire add` and `toolwire remove`.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::home::Home;
+use crate::{home::Home, program::run};
 
 const CURSOR: &str =
     "{\n  // mine\n  \"mcpServers\": {\n    \"old\": { \"command\": \"x\" } // keep\n  }\n}\n";
@@ -73,4 +75,25 @@ fn what_makes_no_sense_is_refused() {
     }
     assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
     assert_eq!(home.read(".codex/config.toml"), "= 1\n");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_disk_without_room_leaves_the_old_file_and_nothing_else() {
+    let home = Home::new().with(".cursor/mcp.json", CURSOR);
+    // No file may grow, which is how a full disk feels, and nobody is killed for trying.
+    let script = r#"trap '' XFSZ; ulimit -f 0; exec "$0" "$@""#;
+    let words = ["add", "new", "--to", "cursor", "--yes", "--", "x"];
+    let mut command = home.toolwire(&[]);
+    let program = command.get_program().to_owned();
+    let mut full = std::process::Command::new("sh");
+    full.args(["-c", script]).arg(program).args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    full.current_dir(home.path("project")).env("HOME", home.path(""));
+    let ended = run(full);
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("stays as it was") && ended.stderr.contains("File too large"), "{ended:?}");
+    assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
+    assert_eq!(std::fs::read_dir(home.path(".cursor")).unwrap().count(), 1, "nothing is left behind");
+    // With room again, it works.
+    assert!(command.args(words).status().unwrap().success());
 }

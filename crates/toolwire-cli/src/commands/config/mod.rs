@@ -29,6 +29,8 @@ use entry::Entry;
 
 /// How many lines around a change are shown.
 const CONTEXT: usize = 3;
+/// How many characters of a line are shown.
+const MAX_LINE: usize = 400;
 
 /// Add a server to the configuration of a host
 #[derive(Args, Debug)]
@@ -190,7 +192,7 @@ fn carry_out(change: &Change, consent: Consent, done: &str, terminal: Terminal) 
         terminal.print(format!("{}\n{}", change.file.display().bold(), diff))?;
     }
     if !consent.dry_run && !consent.yes && !agreed()? {
-        return Err(Failure::new(Code::Interrupted, "nothing was changed"));
+        return Err(Failure::new(Code::Other, "nothing was changed"));
     }
     let backup = if consent.dry_run { None } else { write::replace(change)? };
     if terminal.json {
@@ -220,6 +222,15 @@ fn agreed() -> Result<bool> {
     }
 }
 
+/// A line as it can be shown. Some programs write all of their settings in one.
+fn shown(line: &str) -> String {
+    let line = printable(line.trim_end_matches(['\r', '\n']));
+    match line.char_indices().nth(MAX_LINE) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
 impl Change {
     /// The lines that change, and those around them.
     fn diff(&self) -> String {
@@ -231,7 +242,7 @@ impl Change {
                 lines.push("  …".dimmed().to_string());
             }
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let line = printable(change.value().trim_end_matches(['\r', '\n']));
+                let line = shown(change.value());
                 lines.push(match change.tag() {
                     ChangeTag::Delete => format!("- {line}").red().to_string(),
                     ChangeTag::Insert => format!("+ {line}").green().to_string(),

@@ -273,3 +273,18 @@ fn a_server_is_removed_from_where_it_is() {
     fs::write(home.join(".claude.json"), "{").unwrap();
     assert_eq!(remove("u").unwrap_err().code(), Code::ConfigBroken);
 }
+
+#[test]
+fn no_half_of_a_file_makes_the_editor_stumble() {
+    let entry = entry(&["new", "--", "x"]);
+    for text in LAYOUTS {
+        for (end, _) in text.char_indices() {
+            let half = text.get(..end).unwrap_or_default();
+            let path = Path::new("x.json");
+            let new = json::with_server(path, half, "mcpServers", "new", &entry, false);
+            // Only what is nothing, or nothing but a comment, can be half of a file and be whole.
+            assert!(new.is_err() || half.trim().is_empty() || half.trim().ends_with(['}', '/']), "{half}");
+            assert!(json::without_server(path, half, &["mcpServers".to_owned()], "none").is_err());
+        }
+    }
+}

@@ -44,7 +44,11 @@ fn write(path: &Path, change: &Change) -> Result<Option<PathBuf>> {
         return Err(Failure::new(Code::Io, "it is write-protected").hint("allow writing to it first"));
     }
     let backup = keep(path, &encoded(&old.text), permissions.as_ref())?;
-    put(path, &encoded(&change.new), permissions.as_ref())?;
+    let put = put(path, &encoded(&change.new), permissions.as_ref());
+    put.inspect_err(|_| {
+        // It is a copy of what is still there.
+        let _ = fs::remove_file(&backup);
+    })?;
     Ok(Some(backup))
 }
 

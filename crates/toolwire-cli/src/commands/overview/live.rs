@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::OwoColorize;
 
 use super::{
@@ -47,6 +47,8 @@ impl Live {
     pub(super) fn clear(&self) {
         if let Some(lines) = &self.0 {
             let _ = lines.clear();
+            // What is still moving must not come back.
+            lines.set_draw_target(ProgressDrawTarget::hidden());
         }
     }
 }

@@ -49,7 +49,7 @@ The exit code is 0 even if servers fail: --json tells which.";
 #[command(long_about = ABOUT)]
 pub(crate) struct Options {
     /// Only what this host has configured; may be given several times
-    #[arg(long = "host", value_name = "HOST", hide_possible_values = false)]
+    #[arg(long = "host", value_name = "HOST")]
     pub(crate) hosts: Vec<Host>,
 
     /// Only list, start and connect to nothing
@@ -119,9 +119,9 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: &Terminal) -> Re
         outcome = finished => outcome,
         () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted; all servers are ended")),
     };
+    live.clear();
     // What is still under way is dropped here, and what it had started with it.
     visits.shutdown().await;
-    live.clear();
     outcome?;
     visited.sort_by_key(|(index, _)| *index);
     Ok(visited.into_iter().map(|(_, visited)| visited).collect())
