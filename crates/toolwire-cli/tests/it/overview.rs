@@ -1,6 +1,11 @@
 //! `toolwire` alone and `toolwire list`: what is configured, and whether it works.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpListener,
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -195,4 +200,31 @@ fn servers_are_visited_side_by_side_but_not_all_at_once() {
     assert!(ended.stdout.ends_with("40 servers: 40 fail\n"), "{ended:?}");
     let most = home.read("seen").lines().map(|line| line.trim().parse::<usize>().unwrap()).max().unwrap();
     assert!((2..=16).contains(&most), "{most} at once");
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_is_calling_says_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // It answers for as long as the tests run.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream
+                .write_all(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let servers = serde_json::json!({ "mcpServers": { "private": { "url": url } } });
+    let home = Home::new().with(".cursor/mcp.json", &servers.to_string());
+    let json: Value = serde_json::from_str(&home.run(&["--json"]).stdout).unwrap();
+    let server = &json["servers"][0];
+    assert_eq!(
+        (&server["state"], &server["error"]["code"]),
+        (&"auth".into(), &"auth-needed".into()),
+        "{json}"
+    );
+    let page = home.run(&[]).stdout;
+    assert!(page.contains("private  cursor  auth") && page.ends_with("1 server: 1 needs auth\n"), "{page}");
 }

@@ -288,3 +288,12 @@ fn no_half_of_a_file_makes_the_editor_stumble() {
         }
     }
 }
+
+#[test]
+fn a_file_in_utf_16_is_read_but_not_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    fs::write(&file, [0xff, 0xfe, b'{', 0, b'}', 0]).unwrap();
+    let failure = readable(&file).unwrap_err();
+    assert!(failure.message().contains("save it as UTF-8"), "{failure}");
+}

@@ -25,7 +25,8 @@ pub(super) struct Line(Option<ProgressBar>);
 
 impl Live {
     pub(super) fn new(terminal: Terminal) -> Self {
-        Self(terminal.is_live().then(MultiProgress::new))
+        // What servers say would be written across the lines.
+        Self((terminal.is_live() && terminal.verbose == 0).then(MultiProgress::new))
     }
 
     /// A line that moves from now on.

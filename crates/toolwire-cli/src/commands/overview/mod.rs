@@ -77,7 +77,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
             terminal.warn(failure);
         }
     }
-    let rows = row::rows(servers);
+    let rows = row::rows(servers, options.hosts.is_empty());
     if rows.is_empty() && !terminal.json {
         return nothing::show(&places, &hosts, *terminal);
     }

@@ -29,22 +29,21 @@ pub(super) struct Origin {
     pub(super) file: PathBuf,
 }
 
-/// Puts together what is the same.
-pub(super) fn rows(servers: Vec<Configured>) -> Vec<Row> {
+/// Puts together what is the same. If these are not all servers, a name alone might mean one of the others.
+pub(super) fn rows(servers: Vec<Configured>, all: bool) -> Vec<Row> {
     let found = Found { servers, ..Found::default() };
-    let words: Vec<_> = found.servers.iter().map(|server| word(&found, server)).collect();
+    let words: Vec<_> = found.servers.iter().map(|server| word(&found, server, all)).collect();
     let mut rows: Vec<Row> = Vec::new();
     for (server, word) in found.servers.into_iter().zip(words) {
-        let same = |row: &&mut Row| row.name == server.name && is_same(&row.address, &server.address);
-        let origin = Origin { host: server.host, file: server.file };
-        if let Some(row) = rows.iter_mut().find(same) {
-            row.disabled &= server.disabled;
-            if word == server.name {
+        let Configured { name, host, file, address, disabled } = server;
+        let origin = Origin { host, file };
+        if let Some(row) = rows.iter_mut().find(|row| row.name == name && is_same(&row.address, &address)) {
+            row.disabled &= disabled;
+            row.origins.push(origin);
+            if word == name {
                 row.word = word;
             }
-            row.origins.push(origin);
         } else {
-            let Configured { name, address, disabled, .. } = Configured { file: PathBuf::new(), ..server };
             rows.push(Row { name, word, origins: vec![origin], address, disabled });
         }
     }
@@ -55,8 +54,8 @@ fn is_same(one: &Result<Address>, other: &Result<Address>) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
-fn word(found: &Found, server: &Configured) -> String {
-    if found.named(&server.name).is_some_and(|named| std::ptr::eq(named, server)) {
+fn word(found: &Found, server: &Configured, all: bool) -> String {
+    if all && found.named(&server.name).is_some_and(|named| std::ptr::eq(named, server)) {
         server.name.clone()
     } else {
         format!("{}:{}", server.host, server.name)

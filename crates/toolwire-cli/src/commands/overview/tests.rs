@@ -42,22 +42,30 @@ fn plain(visited: &[Visited]) -> String {
 #[test]
 fn the_same_server_in_several_hosts_is_one_row() {
     let disabled = Configured { disabled: true, ..configured(Host::Codex, "db", "x") };
-    let rows = rows(vec![
-        configured(Host::Cursor, "db", "x"),
-        configured(Host::Zed, "db", "y"),
-        disabled,
-        configured(Host::Gemini, "other", "x"),
-    ]);
+    let rows = rows(
+        vec![
+            configured(Host::Cursor, "db", "x"),
+            configured(Host::Zed, "db", "y"),
+            disabled,
+            configured(Host::Gemini, "other", "x"),
+        ],
+        true,
+    );
     let seen: Vec<_> = rows.iter().map(|row| (row.word.as_str(), row.origins.len(), row.disabled)).collect();
     assert_eq!(seen, [("db", 2, false), ("zed:db", 1, false), ("other", 1, false)]);
+    let some = super::row::rows(vec![configured(Host::Zed, "db", "y")], false);
+    assert_eq!(some[0].word, "zed:db", "another host may have one that goes before it");
 }
 
 #[test]
 fn a_server_can_write_nothing_but_text_into_the_table() {
-    let mut rows = rows(vec![
-        configured(Host::Project, "evil\u{1b}[2J\nname\tx", "x"),
-        configured(Host::Project, &"long".repeat(50), "x"),
-    ]);
+    let mut rows = rows(
+        vec![
+            configured(Host::Project, "evil\u{1b}[2J\nname\tx", "x"),
+            configured(Host::Project, &"long".repeat(50), "x"),
+        ],
+        true,
+    );
     let long = rows.pop().unwrap();
     let failure = Failure::new(Code::Unreachable, format!("no\u{1b}]0;x\u{7}\n{}\n", "word ".repeat(300)));
     let page =
@@ -70,7 +78,7 @@ fn a_server_can_write_nothing_but_text_into_the_table() {
 
 #[test]
 fn the_sum_counts_in_words() {
-    let row = || rows(vec![configured(Host::Cursor, "a", "x")]).pop().unwrap();
+    let row = || rows(vec![configured(Host::Cursor, "a", "x")], true).pop().unwrap();
     let last = |visited: &[Visited]| plain(visited).lines().last().unwrap().to_owned();
     assert_eq!(last(&[visited(row(), Outcome::NotTried)]), "1 server");
     assert_eq!(last(&[visited(row(), reached(3, 412))]), "1 server: 1 works · 3 tools, about 412 tokens");
