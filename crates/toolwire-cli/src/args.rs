@@ -57,8 +57,7 @@ pub(crate) enum Command {
     Remove(config::RemoveOptions),
     Demo(demo::Options),
     Completions(shell::CompletionsOptions),
-    /// Print the manual page
-    Man,
+    Man(shell::ManOptions),
 }
 
 #[cfg(test)]

@@ -18,11 +18,16 @@ pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod watch;
 
+use std::time::Duration;
+
 use crate::{
     args::{Cli, Command},
     failure::{Explain, Result},
     terminal::Terminal,
 };
+
+/// How long the program waits for its last tasks to be dropped, which takes a moment unless one of them blocks.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// Runs a command.
 pub(crate) fn run(cli: Cli) -> Result<()> {
@@ -30,15 +35,16 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     // These need no runtime, and are asked for by shells on every start.
     match &cli.command {
         Some(Command::Completions(options)) => return shell::completions(options),
-        Some(Command::Man) => return shell::man(),
+        Some(Command::Man(options)) => return shell::man(options),
         Some(Command::Explain(options)) => return explain::run(options, &terminal),
         Some(Command::Demo(options)) => return demo::run(options),
         _ => {}
     }
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, &terminal));
-    // A prompt may still be waiting for the keyboard; nobody waits for it.
-    runtime.shutdown_background();
+    // Whatever was dropped on the way out is ended now, with the processes it had started. A prompt may still
+    // be waiting for the keyboard; nobody waits longer for that.
+    runtime.shutdown_timeout(LEAVING);
     outcome
 }
 
@@ -61,8 +67,8 @@ async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
         Command::New(options) => new::run(&options, terminal),
-        Command::Add(options) => config::add(&options, terminal),
-        Command::Remove(options) => config::remove(&options, terminal),
-        Command::Completions(_) | Command::Man | Command::Explain(_) | Command::Demo(_) => Ok(()),
+        Command::Add(options) => config::add(&options, *terminal),
+        Command::Remove(options) => config::remove(&options, *terminal),
+        Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use toolwire::client::EraChoice;
 
 pub(crate) use address::{Address, Command, Remote, shell_word};
 pub(crate) use connect::{builder, connect};
-pub(crate) use options::{TargetOptions, Words};
+pub(crate) use options::{TargetOptions, Words, header, seconds, variable};
 
 /// A server, and how to speak to it.
 #[derive(Clone, Debug)]

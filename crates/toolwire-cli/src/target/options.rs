@@ -137,12 +137,14 @@ fn era(text: &str) -> Result<EraChoice, String> {
     }
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+/// Reads a header: `NAME: VALUE`.
+pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("a header looks like this: 'X-Team: blue'")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+/// Reads a variable: `NAME=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a variable looks like this: NAME=value")?;
     if name.is_empty() {
         Err("the variable has no name".to_owned())
@@ -151,7 +153,8 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// Reads a time in seconds, which is not zero.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
     Duration::try_from_secs_f64(seconds)
         .ok()

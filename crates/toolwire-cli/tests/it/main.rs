@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+mod config;
 mod demo;
+mod home;
+mod overview;
 mod program;
+mod shell;
 mod stdio;
 mod usage;

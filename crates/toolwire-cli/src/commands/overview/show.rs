@@ -1,0 +1,246 @@
+//! How the overview looks: a table, what failed and what helps, and a sum.
+
+use std::{fmt::Write, path::PathBuf};
+
+use owo_colors::OwoColorize;
+use serde_json::{Value, json};
+use toolwire::Era;
+
+use super::visit::{Outcome, Reached, Visited};
+use crate::{
+    config::Places,
+    failure::{Code, Failure},
+    target::shell_word,
+    terminal::{Table, printable, width},
+};
+
+/// The whole width.
+const WIDTH: usize = 80;
+/// The widest cell; names can be of any length.
+const MAX_CELL: usize = 28;
+/// How many lines of a reason are shown; `toolwire doctor` has the rest.
+const MAX_REASON_LINES: usize = 6;
+
+/// The overview for people.
+pub(super) fn page(visited: &[Visited], places: &Places) -> String {
+    let heads = ["SERVER", "FROM", "STATE", "PROTOCOL", "VIA", "TOOLS", "TOKENS"];
+    let mut table = Table::headed(heads.map(|head| head.bold().to_string())).right(&[5, 6]);
+    for one in visited {
+        table.row(cells(one));
+    }
+    let mut page = table.to_string();
+    for one in visited {
+        if let Outcome::Failed(failure) | Outcome::Broken(failure) = &one.outcome {
+            let _ = write!(page, "\n\n{}", reason(one, failure, places));
+        }
+    }
+    let _ = write!(page, "\n\n{}", sum(visited));
+    page
+}
+
+fn cells(one: &Visited) -> [String; 7] {
+    let from = one.row.origins.first().map(|origin| origin.host.name()).unwrap_or_default();
+    let from = match one.row.origins.len() {
+        0 | 1 => from.to_owned(),
+        more => format!("{from} +{}", more - 1),
+    };
+    let via = one.row.address.as_ref().map_or("", |address| address.transport());
+    let state = match state(&one.outcome) {
+        "ok" => "ok".green().to_string(),
+        other @ ("failed" | "broken") => other.red().to_string(),
+        "auth" => "auth".yellow().to_string(),
+        other => other.dimmed().to_string(),
+    };
+    let [protocol, tools, tokens] = match &one.outcome {
+        Outcome::Works(reached) => {
+            let protocol = format!("{} {}", reached.version, era(reached).dimmed());
+            [protocol, reached.tools.to_string(), short(reached.tokens)]
+        }
+        _ => [const { String::new() }; 3],
+    };
+    [cell(&one.row.name), from, state, protocol, via.to_owned(), tools, tokens]
+}
+
+/// The state in one word, for people and scripts.
+fn state(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Works(_) => "ok",
+        Outcome::Failed(failure) if failure.code() == Code::AuthNeeded => "auth",
+        Outcome::Failed(_) => "failed",
+        Outcome::Broken(_) => "broken",
+        Outcome::Off => "off",
+        Outcome::NotTried => "–",
+    }
+}
+
+const fn era(reached: &Reached) -> &'static str {
+    match reached.era {
+        Era::Modern => "modern",
+        Era::Legacy => "legacy",
+    }
+}
+
+/// Why a server does not work, and what helps.
+fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
+    let name = cell(&one.row.name);
+    let message = printable(&places.short(failure.message()));
+    // Failures to connect begin with the name already.
+    let message = message.strip_prefix(&format!("{}: ", one.row.name)).unwrap_or(&message);
+    let mut lines: Vec<String> = Vec::new();
+    for line in format!("{name}: {message}").lines() {
+        lines.extend(wrap(line, WIDTH - 2));
+    }
+    if lines.len() > MAX_REASON_LINES {
+        lines.truncate(MAX_REASON_LINES);
+        lines.push("…".to_owned());
+    }
+    let mut text = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        let mark = if index == 0 { format!("{} ", "✗".red()) } else { "\n  ".to_owned() };
+        let _ = write!(text, "{mark}{line}");
+    }
+    for help in help(one, failure) {
+        for (index, line) in wrap(&places.short(&help), WIDTH - 4).iter().enumerate() {
+            let mark = if index == 0 { "→" } else { " " };
+            let _ = write!(text, "\n  {} {}", mark.cyan(), line.cyan());
+        }
+    }
+    text
+}
+
+/// What to type next.
+fn help(one: &Visited, failure: &Failure) -> Vec<String> {
+    let mut help: Vec<_> = failure.advice().map(printable).into_iter().collect();
+    match (&one.outcome, one.row.origins.first()) {
+        (Outcome::Broken(_), Some(origin)) if help.is_empty() => {
+            help.push(format!("edit {}", shell_word(&origin.file.display().to_string())));
+        }
+        (Outcome::Broken(_), _) => {}
+        _ => help.push(format!("toolwire doctor {}", shell_word(&one.row.word))),
+    }
+    help
+}
+
+/// All servers in one line.
+fn sum(visited: &[Visited]) -> String {
+    let count = |wanted: &[&str]| visited.iter().filter(|one| wanted.contains(&state(&one.outcome))).count();
+    let servers = visited.len();
+    let mut text = format!("{servers} server{}", if servers == 1 { "" } else { "s" });
+    let parts = [
+        (count(&["ok"]), ["works", "work"]),
+        (count(&["failed"]), ["fails", "fail"]),
+        (count(&["auth"]), ["needs auth", "need auth"]),
+        (count(&["broken"]), ["is broken", "are broken"]),
+        (count(&["off"]), ["is off", "are off"]),
+    ];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<_> = parts
+        .map(|(number, [one, many])| format!("{number} {}", if *number == 1 { one } else { many }))
+        .collect();
+    if !parts.is_empty() {
+        let _ = write!(text, ": {}", parts.join(", "));
+    }
+    let reached = || visited.iter().filter_map(reached);
+    let tools: usize = reached().map(|reached| reached.tools).sum();
+    if tools > 0 {
+        let tokens = short(reached().map(|reached| reached.tokens).sum());
+        let _ = write!(text, " · {tools} tools, about {tokens} tokens");
+    }
+    text
+}
+
+const fn reached(one: &Visited) -> Option<&Reached> {
+    match &one.outcome {
+        Outcome::Works(reached) => Some(reached),
+        _ => None,
+    }
+}
+
+/// The overview for scripts.
+pub(super) fn json(visited: &[Visited], broken: &[Failure], searched: &[PathBuf]) -> Value {
+    let broken: Vec<_> = broken.iter().map(|failure| failure.to_json()["error"].take()).collect();
+    let servers: Vec<_> = visited.iter().map(server).collect();
+    json!({ "servers": servers, "broken": broken, "searched": searched })
+}
+
+fn server(one: &Visited) -> Value {
+    let row = &one.row;
+    let state = match state(&one.outcome) {
+        "–" => "unknown",
+        state => state,
+    };
+    let mut server = json!({
+        "name": row.name, "target": row.word, "origins": row.origins, "state": state, "disabled": row.disabled,
+    });
+    if let Ok(address) = &row.address {
+        server["address"] = json!(address.to_string());
+        server["transport"] = json!(address.transport());
+    }
+    match &one.outcome {
+        Outcome::Works(reached) => {
+            server["era"] = json!(era(reached));
+            server["version"] = json!(reached.version.as_str());
+            server["tools"] = json!(reached.tools);
+            server["tokens"] = json!(reached.tokens);
+            if let Some((name, version)) = &reached.server {
+                server["server"] = json!({ "name": name, "version": version });
+            }
+        }
+        Outcome::Failed(failure) | Outcome::Broken(failure) => {
+            server["error"] = failure.to_json()["error"].take();
+            server["help"] = json!(help(one, failure));
+        }
+        Outcome::Off | Outcome::NotTried => {}
+    }
+    server
+}
+
+/// A number as people read it: 412, 18.2k, 1.3M.
+fn short(number: usize) -> String {
+    let tenths = |unit: usize| (number + unit / 20) * 10 / unit;
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..999_950 => format!("{}.{}k", tenths(1_000) / 10, tenths(1_000) % 10),
+        _ => format!("{}.{}M", tenths(1_000_000) / 10, tenths(1_000_000) % 10),
+    }
+}
+
+/// A text for one cell: in one line, with nothing that controls a terminal, and not too wide.
+pub(super) fn cell(text: &str) -> String {
+    let text = printable(text).replace(['\n', '\t'], " ");
+    shortened(&text, MAX_CELL)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for c in text.chars() {
+        if width(&short) + width(c.encode_utf8(&mut [0; 4])) >= most {
+            break;
+        }
+        short.push(c);
+    }
+    short + "…"
+}
+
+/// Breaks a line between words; a word that is too wide is cut. What the line begins with, all lines do.
+fn wrap(line: &str, most: usize) -> Vec<String> {
+    if width(line) <= most {
+        return vec![line.to_owned()];
+    }
+    let indent: String = line.chars().take_while(|c| *c == ' ').take(most / 2).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        let word = shortened(word, most - indent.len());
+        match lines.last_mut() {
+            Some(last) if width(last) + 1 + width(&word) <= most => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            _ => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines
+}
