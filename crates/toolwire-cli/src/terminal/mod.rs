@@ -1,5 +1,6 @@
 //! What people and scripts see: data on standard output, everything else on standard error.
 
+mod duration;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 use crate::failure::Result;
 
+pub(crate) use duration::duration;
 pub(crate) use table::{Table, width};
 
 /// How this run talks: set once from the command line.

@@ -1,20 +1,71 @@
 //! `toolwire explain`: explain an error code.
 
+mod render;
+
 use clap::Args;
+use owo_colors::OwoColorize;
+use serde_json::json;
 
 use crate::{
     failure::{Code, Failure, Result},
-    terminal::Terminal,
+    pages::{self, CHAPTERS, Page},
+    terminal::{Table, Terminal},
 };
 
-/// Explain an error code
+/// Explain an error code, without a network: what it means, its usual causes, how to fix it
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// An error code
+    /// An error code such as auth-needed, -32601, 401 or exit-4; all of them without it
+    #[arg(allow_hyphen_values = true)]
     pub(crate) code: Option<String>,
 }
 
 /// Runs the command.
-pub(crate) fn run(_options: &Options, _terminal: &Terminal) -> Result<()> {
-    Err(Failure::new(Code::Other, "not built yet"))
+pub(crate) fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    match &options.code {
+        None => index(terminal),
+        Some(code) => match pages::find(code) {
+            Some(page) => explain(page, terminal),
+            None => Err(unknown(code)),
+        },
+    }
+}
+
+fn explain(page: &Page, terminal: &Terminal) -> Result<()> {
+    if terminal.json {
+        let page = json!({ "code": page.code, "title": page.title(), "markdown": page.markdown() });
+        return terminal.print_json(&page);
+    }
+    terminal.print(render::page(page.markdown()))
+}
+
+fn index(terminal: &Terminal) -> Result<()> {
+    if terminal.json {
+        let page = |page: &Page, chapter: &str| json!({ "code": page.code, "title": page.title(), "chapter": chapter });
+        let all: Vec<_> = CHAPTERS
+            .iter()
+            .flat_map(|chapter| chapter.pages.iter().map(|one| page(one, chapter.title)))
+            .collect();
+        return terminal.print_json(&json!({ "pages": all }));
+    }
+    let mut text = String::new();
+    for chapter in CHAPTERS {
+        let mut table = Table::default();
+        for page in chapter.pages {
+            table.row([format!("  {}", page.code.cyan()), page.title().to_owned()]);
+        }
+        text += &format!("{}\n{table}\n\n", chapter.title.bold());
+    }
+    terminal.print(text + "One of them in full: toolwire explain CODE")
+}
+
+fn unknown(code: &str) -> Failure {
+    let failure = Failure::new(Code::UnknownName, format!("there is no page for `{code}`"));
+    match pages::close_to(code)[..] {
+        [] => failure.hint("toolwire explain lists all codes"),
+        [ref first @ .., last] => {
+            let others: String = first.iter().map(|code| format!("{code}, ")).collect();
+            failure.hint(format!("did you mean {others}{last}? toolwire explain lists all codes"))
+        }
+    }
 }
