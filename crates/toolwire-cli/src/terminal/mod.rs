@@ -2,6 +2,7 @@
 
 mod duration;
 mod table;
+mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,6 +13,7 @@ use crate::failure::Result;
 
 pub(crate) use duration::duration;
 pub(crate) use table::{Table, width};
+pub(crate) use wrap::wrapped;
 
 /// How this run talks: set once from the command line.
 #[derive(Clone, Copy, Debug)]

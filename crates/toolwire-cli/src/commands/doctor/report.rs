@@ -11,8 +11,11 @@ use super::{
 };
 use crate::{
     failure::{Code, Failure, Result},
-    terminal::{Terminal, printable},
+    terminal::{Terminal, printable, wrapped},
 };
+
+/// How wide the text of a finding may be.
+const WIDTH: usize = 70;
 
 /// What was found out about one server.
 #[derive(Debug)]
@@ -101,7 +104,8 @@ impl Report {
         if let Some(address) = self.address.as_ref().filter(|address| **address != self.name) {
             lines.push(format!("  {}", printable(address).dimmed()));
         }
-        lines.extend(self.server.iter().map(|server| format!("  {}", printable(server))));
+        let server = self.server.iter().flat_map(|server| wrapped(&printable(server), WIDTH));
+        lines.extend(server.map(|line| format!("  {line}")));
         for finding in &self.findings {
             lines.push(String::new());
             lines.extend(told(finding));
@@ -109,7 +113,7 @@ impl Report {
         if !self.findings.is_empty() {
             lines.push(String::new());
         }
-        lines.push(format!("  {}", self.summary()));
+        lines.extend(wrapped(&self.summary(), WIDTH).iter().map(|line| format!("  {line}")));
         lines
     }
 
@@ -126,7 +130,7 @@ impl Report {
         };
         match self.checked.as_slice() {
             [] => verdict,
-            checked => format!("{verdict} {}", format!("· checked: {}", checked.join(", ")).dimmed()),
+            checked => format!("{verdict} · checked: {}", checked.join(", ")),
         }
     }
 }
@@ -149,13 +153,17 @@ fn told(finding: &Finding) -> Vec<String> {
         Severity::Warning => head.yellow().bold().to_string(),
         Severity::Note => head.cyan().bold().to_string(),
     };
-    let mut lines = vec![format!("  {head} {}", printable(&finding.summary))];
+    let summary = format!("{head} {}", printable(&finding.summary));
+    let summary = wrapped(&summary, WIDTH);
+    let mut lines: Vec<_> = summary.iter().map(|line| format!("  {line}")).collect();
     for evidence in &finding.evidence {
-        lines.push(format!("    {} {}", "│".dimmed(), printable(evidence)));
+        let pieces = wrapped(&printable(evidence), WIDTH);
+        lines.extend(pieces.iter().map(|piece| format!("    {} {piece}", "│".dimmed())));
     }
-    for (index, fix) in finding.fix.iter().enumerate() {
+    let fixes = finding.fix.iter().flat_map(|fix| wrapped(&printable(fix), WIDTH));
+    for (index, fix) in fixes.enumerate() {
         let label = if index == 0 { "fix:" } else { "    " };
-        lines.push(format!("    {} {}", label.green(), printable(fix)));
+        lines.push(format!("    {} {fix}", label.green()));
     }
     lines.push(format!("    {} toolwire explain {}", "more:".dimmed(), finding.problem.name()));
     lines

@@ -184,6 +184,8 @@ async fn other_scheme(client: &Client, url: &Url) -> Option<String> {
     other.set_port(port).ok()?;
     match post(client, other.clone(), &[]).await {
         Look::Answer(_) | Look::Nothing(Fault::Certificate(_)) => Some(shown(&other)),
+        // Only who speaks TLS has alerts.
+        Look::Nothing(Fault::Garbled(why)) if why.contains("alert") => Some(shown(&other)),
         Look::Nothing(_) => None,
     }
 }

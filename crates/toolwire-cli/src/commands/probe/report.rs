@@ -8,7 +8,7 @@ use super::{Attempt, Findings, first_line, times::microseconds};
 use crate::{
     commands::doctor::{shortened, web::Look},
     failure::Result,
-    terminal::{Terminal, duration, printable, width},
+    terminal::{Terminal, duration, printable, wrapped},
 };
 
 /// How much of the instructions is shown.
@@ -19,6 +19,9 @@ const MAX_REASON: usize = 200;
 
 /// Where the values begin.
 const LABEL: usize = 14;
+
+/// How wide the values may be.
+const WIDTH: usize = 62;
 
 /// Prints the findings.
 pub(super) fn print(findings: &Findings, terminal: &Terminal) -> Result<()> {
@@ -48,13 +51,13 @@ fn lines(findings: &Findings) -> Vec<String> {
     };
     add("found out by", findings.how.clone());
     add("server", server(findings));
-    add("can", vec![abilities(&findings.capabilities).join(", ")]);
+    add("can", wrapped(&abilities(&findings.capabilities).join(", "), WIDTH));
     add("extensions", names(findings.capabilities.extensions.as_ref().map(|map| map.keys().collect())));
     add("experiments", names(findings.capabilities.experimental.as_ref().map(|map| map.keys().collect())));
     let instructions = findings.instructions.as_deref().map(|text| shortened(text, MAX_INSTRUCTIONS));
-    add("instructions", instructions.map(|text| wrapped(&text)).unwrap_or_default());
+    add("instructions", instructions.map(|text| wrapped(&text, WIDTH)).unwrap_or_default());
     add("start", vec![duration(findings.start)]);
-    add("answers", vec![answers(findings)]);
+    add("answers", answers(findings));
     add("http", http(findings.http.as_ref()));
     lines.push(String::new());
     lines.extend(findings.attempts.iter().flat_map(verdict));
@@ -96,21 +99,17 @@ fn names(names: Option<Vec<&String>>) -> Vec<String> {
     names.into_iter().flatten().take(MOST).map(|name| shortened(name, MAX_REASON)).collect()
 }
 
-fn answers(findings: &Findings) -> String {
+fn answers(findings: &Findings) -> Vec<String> {
     let times = &findings.answers;
-    let trouble = times.trouble.as_ref().map(|why| format!("; then: {}", shortened(why, MAX_REASON)));
-    let trouble = trouble.unwrap_or_default();
-    match times.summary() {
-        Some([min, median, max]) => format!(
-            "{} / {} / {} (fastest, median, slowest of {} × {}){trouble}",
-            duration(min),
-            duration(median),
-            duration(max),
-            times.count(),
-            times.method
-        ),
-        None => format!("none to {}{trouble}", times.method),
-    }
+    let mut lines = match times.summary() {
+        Some([min, median, max]) => vec![
+            format!("{} … {} … {}", duration(min), duration(median), duration(max)),
+            format!("the fastest, median and slowest of {} × {}", times.count(), times.method),
+        ],
+        None => vec![format!("none to {}", times.method)],
+    };
+    lines.extend(times.trouble.iter().map(|why| format!("then: {}", shortened(why, MAX_REASON))));
+    lines
 }
 
 /// What HTTP says about `initialize`.
@@ -124,42 +123,22 @@ fn http(look: Option<&Look>) -> Vec<String> {
 }
 
 fn verdict(attempt: &Attempt) -> Vec<String> {
-    let era = match attempt.era {
-        Era::Modern => "modern",
-        Era::Legacy => "legacy",
+    let (indent, what) = match (attempt.era, attempt.asked) {
+        (Era::Modern, _) => ("  ", "modern".to_owned()),
+        (Era::Legacy, None) => ("  ", "legacy".to_owned()),
+        (Era::Legacy, Some(version)) => ("    ", version.to_string()),
     };
-    let indent = if attempt.asked.is_some() && attempt.era == Era::Legacy { "    " } else { "  " };
-    let what = match attempt.asked {
-        Some(version) if attempt.era == Era::Legacy => version.to_string(),
-        _ => era.to_owned(),
+    let why = match &attempt.outcome {
+        // That it speaks the version it was asked for goes without saying.
+        Ok(version) if attempt.asked == Some(*version) && attempt.era == Era::Legacy => Vec::new(),
+        Ok(version) => vec![version.to_string()],
+        Err(why) => wrapped(&printable(&shortened(first_line(why), MAX_REASON)), WIDTH),
     };
-    match &attempt.outcome {
-        Ok(version) => vec![format!("{indent}{} {what:10} {version}", "✓".green())],
-        Err(why) => {
-            let why = printable(&shortened(first_line(why), MAX_REASON));
-            let mut lines = wrapped(&why).into_iter();
-            let first = lines.next().unwrap_or_default();
-            let head = format!("{indent}{} {what:10} {}", "✗".red(), first.dimmed());
-            let rest = lines.map(|line| format!("{indent}  {:10} {}", "", line.dimmed()));
-            std::iter::once(head).chain(rest).collect()
-        }
-    }
-}
-
-/// The text in lines that leave room for a label.
-fn wrapped(text: &str) -> Vec<String> {
-    const WIDTH: usize = 62;
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if width(line) + width(word) < WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    let sign = if attempt.outcome.is_ok() { "✓".green().to_string() } else { "✗".red().to_string() };
+    let mut why = why.into_iter();
+    let first = format!("{indent}{sign} {what:10} {}", why.next().unwrap_or_default());
+    let rest = why.map(|line| format!("{indent}  {:10} {line}", ""));
+    std::iter::once(first.trim_end().to_owned()).chain(rest).collect()
 }
 
 fn to_json(findings: &Findings) -> Value {

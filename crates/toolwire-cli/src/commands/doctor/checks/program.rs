@@ -25,9 +25,10 @@ pub(super) fn there(case: &Case) -> Vec<Finding> {
     let name = &command.program;
     vec![match program {
         Program::NotFound { searched, in_login_shell } => {
-            let searched = searched.iter().map(|folder| folder.display().to_string());
+            let mut searched: Vec<_> = searched.iter().map(|folder| folder.display().to_string()).collect();
+            searched.dedup();
             let finding = Finding::new(Problem::ProgramNotFound, format!("`{name}` is not in PATH"));
-            let finding = finding.evidence([format!("searched: {}", searched.collect::<Vec<_>>().join(":"))]);
+            let finding = finding.evidence([format!("searched: {}", searched.join(", "))]);
             match in_login_shell {
                 Some(file) => finding
                     .evidence([format!("your login shell finds it: {file}")])
@@ -121,8 +122,10 @@ pub(super) fn junk(case: &Case) -> Vec<Finding> {
         return Vec::new();
     }
     let count = case.child.junk_count;
-    let lines = if count == 1 { "line" } else { "lines" };
-    let summary = format!("{count} {lines} on standard output are no messages");
+    let summary = match count {
+        1 => "a line on standard output is no message".to_owned(),
+        _ => format!("{count} lines on standard output are no messages"),
+    };
     let finding = Finding::new(Problem::JunkOnStdout, summary).evidence(&case.child.junk);
     vec![
         finding.fix("log to standard error: standard output belongs to the protocol, and many hosts give up"),

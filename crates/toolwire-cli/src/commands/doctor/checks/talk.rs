@@ -26,11 +26,19 @@ pub(super) fn unexplained(case: &Case) -> Option<Finding> {
         Code::ConfigBroken => Problem::ConfigBroken,
         _ => Problem::Other,
     };
-    let finding = Finding::new(problem, "no conversation came about").evidence(silence.text.lines());
+    let summary = match problem {
+        Problem::RpcError => "the server refuses the first message",
+        Problem::InvalidAnswer => "the answer to the first message makes no sense",
+        _ => "no conversation came about",
+    };
+    let finding = Finding::new(problem, summary).evidence(silence.text.lines());
     Some(match problem {
         Problem::NoCommonVersion => finding.fix("leave --era out, or update the older of the two"),
         Problem::ConfigBroken => finding.fix("mend the file of the configuration"),
-        _ => finding.fix(format!("toolwire explain {}", problem.name())),
+        Problem::RpcError | Problem::InvalidAnswer => {
+            finding.fix("is it an MCP server at all? then report it")
+        }
+        _ => finding,
     })
 }
 

@@ -118,7 +118,7 @@ fn programs_that_cannot_be_started() {
     };
     let finding = only(&case(not_found(None)));
     assert_eq!(finding.problem, Problem::ProgramNotFound);
-    assert_eq!(finding.evidence, ["searched: /a:/b"]);
+    assert_eq!(finding.evidence, ["searched: /a, /b"]);
     let finding = only(&case(not_found(Some("/home/me/bin/server"))));
     assert!(finding.fix[0].contains("/home/me/bin/server"), "{finding:?}");
 
