@@ -73,7 +73,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let version = client.version();
     client.close().await?;
     let measured = measured.hint("the first answer decides what counts as correct, so it must not fail")?;
-    report::print(&words.target.name, version, &load, &measured, terminal)?;
+    report::print(&words.target.name, version, &load, &measured, *terminal)?;
     if measured.errors > 0 { Err(Failure::told(Code::Unhealthy)) } else { Ok(()) }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn print(
     version: Version,
     load: &Load,
     measured: &Measured,
-    terminal: &Terminal,
+    terminal: Terminal,
 ) -> Result<()> {
     if terminal.json {
         return terminal.print_json(&to_json(name, version, load, measured));

@@ -101,6 +101,15 @@ impl<T> Listed<T> {
             Self::NotOffered | Self::Failed { .. } => &[],
         }
     }
+
+    /// Whether the server says that there is nothing.
+    pub(crate) const fn is_empty(&self) -> bool {
+        match self {
+            Self::NotOffered => true,
+            Self::All(items) => items.is_empty(),
+            Self::Failed { .. } => false,
+        }
+    }
 }
 
 /// Why there is no conversation.

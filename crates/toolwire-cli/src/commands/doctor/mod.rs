@@ -60,7 +60,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     } else {
         configured(options, terminal).await?
     };
-    report::print(&reports, options.strict, terminal)?;
+    report::print(&reports, options.strict, *terminal)?;
     verdict(&reports, options.strict)
 }
 
@@ -72,6 +72,9 @@ async fn configured(options: &Options, terminal: &Terminal) -> Result<Vec<Report
             .hint("name one: toolwire doctor URL, or toolwire doctor -- COMMAND [ARGUMENTS]"));
     }
     let mut reports: Vec<_> = found.broken.iter().map(Report::of_failure).collect();
+    if terminal.is_live() {
+        terminal.note(format!("looking at {} servers …", found.servers.len()));
+    }
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut looks = JoinSet::new();
     for (index, server) in found.servers.into_iter().enumerate() {
@@ -99,12 +102,11 @@ async fn configured(options: &Options, terminal: &Terminal) -> Result<Vec<Report
 /// Looks at one server. Whatever it does, this ends.
 async fn examine(target: &Target) -> Report {
     let deadline = target.timeout.saturating_mul(ROUNDS).saturating_add(Duration::from_secs(10));
-    match tokio::time::timeout(deadline, gather::gather(target)).await {
-        Ok(case) => Report::of_case(&case, checks::all(&case)),
-        Err(_) => {
-            let text = format!("{}: the examination took more than {} s", target.name, deadline.as_secs());
-            Report::of_failure(&Failure::new(Code::Timeout, text))
-        }
+    if let Ok(case) = tokio::time::timeout(deadline, gather::gather(target)).await {
+        Report::of_case(&case, checks::all(&case))
+    } else {
+        let text = format!("{}: the examination took more than {} s", target.name, deadline.as_secs());
+        Report::of_failure(&Failure::new(Code::Timeout, text))
     }
 }
 

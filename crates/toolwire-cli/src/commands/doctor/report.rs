@@ -52,7 +52,8 @@ impl Report {
             Code::Timeout => Problem::Timeout,
             _ => Problem::Other,
         };
-        let (name, text) = failure.message().split_once(": ").unwrap_or(("configuration", failure.message()));
+        let (name, text) =
+            failure.message().split_once(": ").unwrap_or_else(|| ("configuration", failure.message()));
         let finding = Finding::new(problem, shortened(text, 300));
         let finding = match failure.advice() {
             Some(advice) => finding.fix(advice),
@@ -136,7 +137,7 @@ impl Report {
 }
 
 /// Prints the reports.
-pub(super) fn print(reports: &[Report], strict: bool, terminal: &Terminal) -> Result<()> {
+pub(super) fn print(reports: &[Report], strict: bool, terminal: Terminal) -> Result<()> {
     if terminal.json {
         let servers: Vec<_> = reports.iter().map(|report| report.to_json(strict)).collect();
         return terminal.print_json(&json!({ "servers": servers }));

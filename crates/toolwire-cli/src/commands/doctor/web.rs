@@ -11,7 +11,7 @@ use serde_json::json;
 use super::finding::shortened;
 use crate::target::Remote;
 
-/// How long one look may take.
+/// How long one look may take at most.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much of a body is looked at.
@@ -108,9 +108,9 @@ impl Answer {
 }
 
 /// Looks at the address, and where that shows no server, at the usual other ones of the same host.
-pub(crate) async fn examine(remote: &Remote) -> Option<Web> {
+pub(crate) async fn examine(remote: &Remote, patience: Duration) -> Option<Web> {
     let url = Url::parse(&remote.url).ok()?;
-    let client = client(&url)?;
+    let client = client(&url, patience)?;
     let here = post(&client, url.clone(), &remote.headers).await;
     let elsewhere = match &here {
         Look::Answer(answer) if answer.is_server() => None,
@@ -125,16 +125,16 @@ pub(crate) async fn examine(remote: &Remote) -> Option<Web> {
 }
 
 /// Looks at the address alone.
-pub(crate) async fn look(remote: &Remote) -> Option<Look> {
+pub(crate) async fn look(remote: &Remote, patience: Duration) -> Option<Look> {
     let url = Url::parse(&remote.url).ok()?;
-    Some(post(&client(&url)?, url, &remote.headers).await)
+    Some(post(&client(&url, patience)?, url, &remote.headers).await)
 }
 
-fn client(url: &Url) -> Option<Client> {
+fn client(url: &Url, patience: Duration) -> Option<Client> {
     let client = Client::builder()
         .user_agent(concat!("toolwire/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
-        .timeout(PATIENCE);
+        .timeout(patience.min(PATIENCE));
     let client = if is_local(url) { client.no_proxy() } else { client };
     client.build().ok()
 }

@@ -12,7 +12,7 @@ use crate::{
     terminal::{Table, Terminal},
 };
 
-/// Explain an error code, without a network: what it means, its usual causes, how to fix it
+/// Explain an error code: what it means, its usual causes, how to fix it
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// An error code such as auth-needed, -32601, 401 or exit-4; all of them without it
@@ -21,7 +21,7 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     match &options.code {
         None => index(terminal),
         Some(code) => match pages::find(code) {
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     }
 }
 
-fn explain(page: &Page, terminal: &Terminal) -> Result<()> {
+fn explain(page: &Page, terminal: Terminal) -> Result<()> {
     if terminal.json {
         let page = json!({ "code": page.code, "title": page.title(), "markdown": page.markdown() });
         return terminal.print_json(&page);
@@ -39,7 +39,7 @@ fn explain(page: &Page, terminal: &Terminal) -> Result<()> {
     terminal.print(render::page(page.markdown()))
 }
 
-fn index(terminal: &Terminal) -> Result<()> {
+fn index(terminal: Terminal) -> Result<()> {
     if terminal.json {
         let page = |page: &Page, chapter: &str| json!({ "code": page.code, "title": page.title(), "chapter": chapter });
         let all: Vec<_> = CHAPTERS
@@ -48,24 +48,23 @@ fn index(terminal: &Terminal) -> Result<()> {
             .collect();
         return terminal.print_json(&json!({ "pages": all }));
     }
-    let mut text = String::new();
+    let mut parts = Vec::new();
     for chapter in CHAPTERS {
         let mut table = Table::default();
         for page in chapter.pages {
             table.row([format!("  {}", page.code.cyan()), page.title().to_owned()]);
         }
-        text += &format!("{}\n{table}\n\n", chapter.title.bold());
+        parts.push(format!("{}\n{table}", chapter.title.bold()));
     }
-    terminal.print(text + "One of them in full: toolwire explain CODE")
+    parts.push("One of them in full: toolwire explain CODE".to_owned());
+    terminal.print(parts.join("\n\n"))
 }
 
 fn unknown(code: &str) -> Failure {
     let failure = Failure::new(Code::UnknownName, format!("there is no page for `{code}`"));
-    match pages::close_to(code)[..] {
-        [] => failure.hint("toolwire explain lists all codes"),
-        [ref first @ .., last] => {
-            let others: String = first.iter().map(|code| format!("{code}, ")).collect();
-            failure.hint(format!("did you mean {others}{last}? toolwire explain lists all codes"))
-        }
+    let close = pages::close_to(code);
+    if close.is_empty() {
+        return failure.hint("toolwire explain lists all codes");
     }
+    failure.hint(format!("did you mean {}? toolwire explain lists all codes", close.join(", ")))
 }

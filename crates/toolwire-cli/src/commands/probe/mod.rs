@@ -75,8 +75,9 @@ struct Attempt {
 pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let target = options.target.target(options.server.as_ref(), terminal)?;
     let doctor = format!("why not? toolwire doctor {}", words(&target));
-    let findings = examine(&target).await.hint(doctor)?;
-    report::print(&findings, terminal)
+    // Many connections are many states to be kept, which do not belong on the stack of every command.
+    let findings = Box::pin(examine(&target)).await.hint(doctor)?;
+    report::print(&findings, *terminal)
 }
 
 /// The target as it is typed.
@@ -94,7 +95,7 @@ async fn examine(target: &Target) -> Result<Findings> {
     let answers = Times::measure(&client).await;
     let attempts = attempts(target, start).await;
     let http = match &target.address {
-        Address::Http(remote) => web::look(remote).await,
+        Address::Http(remote) => web::look(remote, target.timeout).await,
         _ => None,
     };
     let findings = Findings {

@@ -24,7 +24,7 @@ const LABEL: usize = 14;
 const WIDTH: usize = 62;
 
 /// Prints the findings.
-pub(super) fn print(findings: &Findings, terminal: &Terminal) -> Result<()> {
+pub(super) fn print(findings: &Findings, terminal: Terminal) -> Result<()> {
     if terminal.json {
         terminal.print_json(&to_json(findings))
     } else {
@@ -44,18 +44,19 @@ fn lines(findings: &Findings) -> Vec<String> {
         findings.transport
     )];
     let mut add = |label: &str, values: Vec<String>| {
-        for (index, value) in values.into_iter().enumerate() {
+        let values = values.iter().flat_map(|value| wrapped(&printable(value), WIDTH));
+        for (index, value) in values.enumerate() {
             let label = if index == 0 { label } else { "" };
-            lines.push(format!("  {:LABEL$}{}", label.dimmed(), printable(&value)));
+            lines.push(format!("  {:LABEL$}{}", label.dimmed(), value));
         }
     };
     add("found out by", findings.how.clone());
     add("server", server(findings));
-    add("can", wrapped(&abilities(&findings.capabilities).join(", "), WIDTH));
+    add("can", vec![abilities(&findings.capabilities).join(", ")]);
     add("extensions", names(findings.capabilities.extensions.as_ref().map(|map| map.keys().collect())));
     add("experiments", names(findings.capabilities.experimental.as_ref().map(|map| map.keys().collect())));
     let instructions = findings.instructions.as_deref().map(|text| shortened(text, MAX_INSTRUCTIONS));
-    add("instructions", instructions.map(|text| wrapped(&text, WIDTH)).unwrap_or_default());
+    add("instructions", instructions.into_iter().collect());
     add("start", vec![duration(findings.start)]);
     add("answers", answers(findings));
     add("http", http(findings.http.as_ref()));

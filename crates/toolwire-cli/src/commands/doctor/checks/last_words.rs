@@ -32,8 +32,10 @@ const READERS: &[fn(&str) -> Option<Cause>] = &[
     usage,
 ];
 
-fn found(what: impl Into<String>, fix: impl Into<String>) -> Option<Cause> {
-    Some(Cause { what: what.into(), fix: fix.into() })
+impl Cause {
+    fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { what: what.into(), fix: fix.into() }
+    }
 }
 
 /// What is between quotes after `start`.
@@ -46,12 +48,13 @@ fn quoted<'a>(line: &'a str, start: &str) -> Option<&'a str> {
 fn node_module(line: &str) -> Option<Cause> {
     let name = quoted(line, "Cannot find module").or_else(|| quoted(line, "Cannot find package"))?;
     if name.starts_with(['/', '.']) || name.contains(":\\") {
-        return found(format!("Node.js finds no file {name}"), "check the path, or build the server first");
+        let what = format!("Node.js finds no file {name}");
+        return Some(Cause::new(what, "check the path, or build the server first"));
     }
-    found(
+    Some(Cause::new(
         format!("the Node.js package `{name}` is missing"),
         format!("npm install {name}, in the server's folder"),
-    )
+    ))
 }
 
 fn python_module(line: &str) -> Option<Cause> {
@@ -62,7 +65,7 @@ fn python_module(line: &str) -> Option<Cause> {
         .or_else(|| line.rsplit("No module named").next().map(str::trim))
         .filter(|name| !name.is_empty())?;
     let fix = format!("install it where this Python looks: python -m pip install {name}; or start with uvx");
-    found(format!("the Python module `{name}` is missing"), fix)
+    Some(Cause::new(format!("the Python module `{name}` is missing"), fix))
 }
 
 fn npm_package(line: &str) -> Option<Cause> {
@@ -71,24 +74,22 @@ fn npm_package(line: &str) -> Option<Cause> {
         return None;
     }
     let name = quoted(line, "404 ").map(|name| name.trim_end_matches("@*").trim_end_matches("@latest"));
-    match name {
-        Some(name) => found(
+    Some(match name {
+        Some(name) => Cause::new(
             format!("npm knows no package `{name}`"),
             "check the name of the package; private ones need a login: npm login",
         ),
-        None => found("npm does not find the package", "check the name of the package"),
-    }
+        None => Cause::new("npm does not find the package", "check the name of the package"),
+    })
 }
 
 fn python_package(line: &str) -> Option<Cause> {
     let missing = line.contains("was not found in the package registry")
         || line.contains("No matching distribution found")
         || line.contains("No solution found when resolving");
-    if missing {
-        found("the Python package does not exist", "check the name of the package and its version")
-    } else {
-        None
-    }
+    missing.then(|| {
+        Cause::new("the Python package does not exist", "check the name of the package and its version")
+    })
 }
 
 fn shell_command(line: &str) -> Option<Cause> {
@@ -96,36 +97,28 @@ fn shell_command(line: &str) -> Option<Cause> {
     if !missing {
         return None;
     }
-    found(
+    Some(Cause::new(
         format!("a program that it needs is missing ({})", line.trim()),
         "install it, or give its full path",
-    )
+    ))
 }
 
 fn port_taken(line: &str) -> Option<Cause> {
     let taken = line.contains("EADDRINUSE") || line.to_ascii_lowercase().contains("address already in use");
-    if taken {
-        found("its port is taken", "end the other program on that port, or choose another port")
-    } else {
-        None
-    }
+    taken.then(|| {
+        Cause::new("its port is taken", "end the other program on that port, or choose another port")
+    })
 }
 
 fn docker(line: &str) -> Option<Cause> {
-    if line.contains("Cannot connect to the Docker daemon") || line.contains("docker.sock") {
-        found("Docker is not running", "start Docker")
-    } else {
-        None
-    }
+    (line.contains("Cannot connect to the Docker daemon") || line.contains("docker.sock"))
+        .then(|| Cause::new("Docker is not running", "start Docker"))
 }
 
 fn network(line: &str) -> Option<Cause> {
     let offline = ["ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "Temporary failure in name resolution"];
-    if offline.iter().any(|word| line.contains(word)) {
-        found("it finds no network", "check the network and the proxy")
-    } else {
-        None
-    }
+    (offline.iter().any(|word| line.contains(word)))
+        .then(|| Cause::new("it finds no network", "check the network and the proxy"))
 }
 
 /// A variable that is not set: a word in capitals with an underscore, and a complaint.
@@ -142,51 +135,45 @@ fn variable(line: &str) -> Option<Cause> {
             && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
     let name = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find(is_variable)?;
-    found(
+    Some(Cause::new(
         format!("the variable {name} is not set"),
         format!("--env {name}=…, or \"env\" in the configuration"),
-    )
+    ))
 }
 
 fn permission(line: &str) -> Option<Cause> {
     let denied =
         line.contains("EACCES") || line.contains("Permission denied") || line.contains("PermissionError");
-    if denied {
-        found("it is not allowed to read or write something", "check the permissions of what it names")
-    } else {
-        None
-    }
+    denied.then(|| {
+        Cause::new("it is not allowed to read or write something", "check the permissions of what it names")
+    })
 }
 
 fn old_node(line: &str) -> Option<Cause> {
     let old = line.contains("SyntaxError: Unexpected")
         || line.contains("Unsupported engine")
         || line.contains("EBADENGINE");
-    if old { found("Node.js is too old for it", "install a newer Node.js: node --version") } else { None }
+    old.then(|| Cause::new("Node.js is too old for it", "install a newer Node.js: node --version"))
 }
 
 fn panic(line: &str) -> Option<Cause> {
-    if line.contains("panicked at") || line.contains("Segmentation fault") {
-        found("it crashed", "that is a mistake in the server: report it to its author, with these lines")
-    } else {
-        None
-    }
+    (line.contains("panicked at") || line.contains("Segmentation fault")).then(|| {
+        Cause::new("it crashed", "that is a mistake in the server: report it to its author, with these lines")
+    })
 }
 
 fn usage(line: &str) -> Option<Cause> {
     let start = line.trim_start().to_ascii_lowercase();
-    if start.starts_with("usage:") || start.starts_with("error: the following required arguments") {
-        found("it wants other arguments", "give it the arguments that it asks for, after its name")
-    } else {
-        None
-    }
+    (start.starts_with("usage:") || start.starts_with("error: the following required arguments")).then(|| {
+        Cause::new("it wants other arguments", "give it the arguments that it asks for, after its name")
+    })
 }
 
 /// The last line of a Python traceback is the error.
 fn traceback(lines: &[String]) -> Option<Cause> {
     lines.iter().position(|line| line.starts_with("Traceback (most recent call last)"))?;
     let last = lines.iter().rev().find(|line| !line.trim().is_empty() && !line.starts_with(' '))?;
-    found(last.trim(), "that is an error inside the server; the lines above it say where")
+    Some(Cause::new(last.trim(), "that is an error inside the server; the lines above it say where"))
 }
 
 #[cfg(test)]

@@ -90,9 +90,9 @@ pub(super) fn path(case: &Case) -> Vec<Finding> {
 /// The program does not end before it answers.
 pub(super) fn ends(case: &Case) -> Vec<Finding> {
     let Some(ending) = case.child.ending.filter(|_| case.talk.is_err()) else { return Vec::new() };
-    let cause = last_words::cause(&case.child.stderr);
-    let summary = match &cause {
-        Some(cause) => format!("the program ends before it answers: {}", cause.what),
+    let meaning = last_words::cause(&case.child.stderr);
+    let summary = match &meaning {
+        Some(meaning) => format!("the program ends before it answers: {}", meaning.what),
         None => "the program ends before it answers".to_owned(),
     };
     let finding = Finding::new(Problem::ExitsAtOnce, summary).evidence([format!("it {ending}")]);
@@ -104,8 +104,8 @@ pub(super) fn ends(case: &Case) -> Vec<Finding> {
         [] => finding,
         lines => finding.evidence(tail(lines).map(|line| format!("on standard output: {line}"))),
     };
-    vec![match cause {
-        Some(cause) => finding.fix(cause.fix),
+    vec![match meaning {
+        Some(meaning) => finding.fix(meaning.fix),
         None => finding.fix(format!("run it by hand and see what it wants: {}", case.address)),
     }]
 }

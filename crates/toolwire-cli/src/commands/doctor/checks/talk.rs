@@ -129,17 +129,10 @@ fn list<T>(what: &str, listed: &Listed<T>) -> Option<Finding> {
 /// The server offers something.
 pub(super) fn offers(case: &Case) -> Vec<Finding> {
     let Some(talk) = case.talk() else { return Vec::new() };
-    fn nothing<T>(listed: &Listed<T>) -> bool {
-        match listed {
-            Listed::NotOffered => true,
-            Listed::All(items) => items.is_empty(),
-            Listed::Failed { .. } => false,
-        }
-    }
-    let empty = nothing(&talk.tools)
-        && nothing(&talk.resources)
-        && nothing(&talk.templates)
-        && nothing(&talk.prompts);
+    let empty = talk.tools.is_empty()
+        && talk.resources.is_empty()
+        && talk.templates.is_empty()
+        && talk.prompts.is_empty();
     if !empty {
         return Vec::new();
     }

@@ -41,7 +41,7 @@ fn talk() -> Talk {
         silent_on_discover: false,
         legacy_refusal: None,
         sse: false,
-        tools: Listed::All(vec![tool(json!({}))]),
+        tools: Listed::All(vec![tool(&json!({}))]),
         resources: Listed::NotOffered,
         templates: Listed::NotOffered,
         prompts: Listed::NotOffered,
@@ -49,7 +49,7 @@ fn talk() -> Talk {
 }
 
 /// A good tool, except for what is given.
-fn tool(changes: Value) -> Tool {
+fn tool(changes: &Value) -> Tool {
     let mut tool = json!({
         "name": "now",
         "description": "Tells the time.",
@@ -290,23 +290,23 @@ fn a_proxy_matters_more_when_nothing_works() {
 
 #[test]
 fn names_of_tools() {
-    let bad = ["a.b", "", "a b", "ü", &"x".repeat(65)].map(|name| tool(json!({ "name": name })));
+    let bad = ["a.b", "", "a b", "ü", &"x".repeat(65)].map(|name| tool(&json!({ "name": name })));
     let finding = only(&with_tools(bad.to_vec()));
     assert_eq!(finding.problem, Problem::ToolName);
     assert!(finding.summary.contains("5 tools"), "{finding:?}");
-    assert_eq!(problems(&with_tools(vec![tool(json!({ "name": "x".repeat(64) }))])), []);
-    let twice = with_tools(vec![tool(json!({})), tool(json!({}))]);
+    assert_eq!(problems(&with_tools(vec![tool(&json!({ "name": "x".repeat(64) }))])), []);
+    let twice = with_tools(vec![tool(&json!({})), tool(&json!({}))]);
     assert_eq!(only(&twice).evidence, ["now is there 2 times"]);
 }
 
 #[test]
 fn descriptions_of_tools() {
-    let missing = tool(json!({ "description": " " }));
+    let missing = tool(&json!({ "description": " " }));
     assert_eq!(problems(&with_tools(vec![missing])), [Problem::DescriptionMissing]);
-    let long = tool(json!({ "description": "ä".repeat(1025) }));
+    let long = tool(&json!({ "description": "ä".repeat(1025) }));
     assert_eq!(problems(&with_tools(vec![long])), [Problem::DescriptionLong]);
     let bare = json!({ "type": "object", "properties": { "a": {}, "b": true } });
-    let finding = only(&with_tools(vec![tool(json!({ "inputSchema": bare }))]));
+    let finding = only(&with_tools(vec![tool(&json!({ "inputSchema": bare }))]));
     assert_eq!(
         (finding.problem, finding.evidence),
         (Problem::ArgumentUndescribed, vec!["now.a, now.b".to_owned()])
@@ -317,22 +317,22 @@ fn descriptions_of_tools() {
 fn annotations_of_dangerous_tools() {
     for name in ["delete_file", "dropTable", "file-remove"] {
         assert_eq!(
-            problems(&with_tools(vec![tool(json!({ "name": name }))])),
+            problems(&with_tools(vec![tool(&json!({ "name": name }))])),
             [Problem::AnnotationsMissing],
             "{name}"
         );
-        let said = tool(json!({ "name": name, "annotations": { "destructiveHint": true } }));
+        let said = tool(&json!({ "name": name, "annotations": { "destructiveHint": true } }));
         assert_eq!(problems(&with_tools(vec![said])), [], "{name}");
     }
     for name in ["deleted_files", "dropdown", "list"] {
-        assert_eq!(problems(&with_tools(vec![tool(json!({ "name": name }))])), [], "{name}");
+        assert_eq!(problems(&with_tools(vec![tool(&json!({ "name": name }))])), [], "{name}");
     }
 }
 
 #[test]
 fn numbers_and_sizes() {
     let many = |count: usize, description: &str| {
-        let one = |number| tool(json!({ "name": format!("t{number}"), "description": description }));
+        let one = |number| tool(&json!({ "name": format!("t{number}"), "description": description }));
         with_tools((0..count).map(one).collect())
     };
     assert_eq!(problems(&many(40, "x")), []);
@@ -347,10 +347,10 @@ fn numbers_and_sizes() {
 
 #[test]
 fn schemas() {
-    let with = |schema: Value| with_tools(vec![tool(json!({ "inputSchema": schema }))]);
+    let with = |schema: Value| with_tools(vec![tool(&json!({ "inputSchema": schema }))]);
     let invalid = with(json!({ "type": "object", "required": true }));
     assert_eq!(problems(&invalid), [Problem::SchemaInvalid]);
-    let output = with_tools(vec![tool(json!({ "outputSchema": { "type": "int" } }))]);
+    let output = with_tools(vec![tool(&json!({ "outputSchema": { "type": "int" } }))]);
     assert!(only(&output).evidence[0].contains("outputSchema"), "{:?}", all(&output));
     assert_eq!(problems(&with(json!({}))), [Problem::SchemaNotObject]);
     for root in [
@@ -387,6 +387,6 @@ fn deep_and_recursive_schemas_do_no_harm() {
         "properties": { "a": { "$ref": "#" } },
     });
     for schema in [deep, recursive] {
-        let _ = all(&with_tools(vec![tool(json!({ "inputSchema": schema }))]));
+        let _ = all(&with_tools(vec![tool(&json!({ "inputSchema": schema }))]));
     }
 }

@@ -56,7 +56,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
     };
     let (web, proxy) = match (&target.address, &talk) {
         (Address::Http(remote), talk) => {
-            let web = if talk.is_err() { web::examine(remote).await } else { None };
+            let web = if talk.is_err() { web::examine(remote, target.timeout).await } else { None };
             (web, web::proxy(&remote.url, |name| std::env::var(name).ok()))
         }
         _ => (None, None),

@@ -100,7 +100,8 @@ async fn ask_login_shell(program: &str) -> Option<String> {
     (output.status.success() && line.starts_with('/')).then(|| line.to_owned())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
