@@ -68,8 +68,10 @@ pub(crate) struct Child {
 pub(crate) struct Talk {
     pub(crate) version: Version,
     pub(crate) server: Option<Implementation>,
-    /// From the start to the first answer.
+    /// From the start to the first answer; the shorter one, if it was started twice.
     pub(crate) took: Duration,
+    /// The same for the very first start, which may have had something to download.
+    pub(crate) first: Duration,
     /// The server did not answer `server/discover` at all.
     pub(crate) silent_on_discover: bool,
     /// Why a client that begins with `initialize` is not served, if that was tried and failed.

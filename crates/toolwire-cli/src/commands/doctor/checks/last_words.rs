@@ -69,18 +69,10 @@ fn python_module(line: &str) -> Option<Cause> {
 }
 
 fn npm_package(line: &str) -> Option<Cause> {
-    let npm = line.contains("npm ERR!") || line.contains("npm error");
-    if !npm || !(line.contains("404") || line.contains("E404")) {
-        return None;
-    }
-    let name = quoted(line, "404 ").map(|name| name.trim_end_matches("@*").trim_end_matches("@latest"));
-    Some(match name {
-        Some(name) => Cause::new(
-            format!("npm knows no package `{name}`"),
-            "check the name of the package; private ones need a login: npm login",
-        ),
-        None => Cause::new("npm does not find the package", "check the name of the package"),
-    })
+    let name = quoted(line, "404 ").or_else(|| quoted(line, "The requested resource"))?;
+    let name = name.trim_end_matches("@*").trim_end_matches("@latest");
+    let fix = "check the name of the package; private ones need a login: npm login";
+    line.contains("npm").then(|| Cause::new(format!("npm knows no package `{name}`"), fix))
 }
 
 fn python_package(line: &str) -> Option<Cause> {
@@ -193,6 +185,10 @@ mod tests {
             ("ModuleNotFoundError: No module named 'mcp'", "module `mcp` is missing"),
             ("/usr/bin/python3: No module named my_server", "module `my_server` is missing"),
             ("npm error 404  '@a/b@*' is not in this registry.", "no package `@a/b`"),
+            (
+                "npm error 404  The requested resource '@a/b@*' could not be found\nnpm error 404",
+                "no package `@a/b`",
+            ),
             ("  × No solution found when resolving tool dependencies:", "package does not exist"),
             ("sh: 1: foo: not found", "a program that it needs is missing (sh: 1: foo: not found)"),
             ("Error: listen EADDRINUSE: address already in use :::3000", "port is taken"),

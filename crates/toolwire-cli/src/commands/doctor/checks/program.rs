@@ -4,7 +4,7 @@ use super::{
     super::{
         case::{Case, Program},
         finding::Finding,
-        problem::Problem,
+        problem::{Problem, Severity},
     },
     hosts::{DESKTOP_PATH, SLOW_START},
     last_words,
@@ -134,9 +134,24 @@ pub(super) fn junk(case: &Case) -> Vec<Finding> {
 
 /// The server answers soon enough for every host.
 pub(super) fn start(case: &Case) -> Vec<Finding> {
-    let Some(talk) = case.talk().filter(|talk| talk.took > SLOW_START) else { return Vec::new() };
-    let summary = format!("the first answer took {:.1} s", talk.took.as_secs_f64());
-    let finding = Finding::new(Problem::SlowStart, summary);
+    let Some(talk) = case.talk() else { return Vec::new() };
+    // The time that a client waits for an answer in vain is not that of the start.
+    let first = if talk.silent_on_discover { talk.took } else { talk.first };
+    if first <= SLOW_START {
+        return Vec::new();
+    }
+    let slow = talk.took > SLOW_START;
+    let summary = if slow {
+        format!("the first answer took {:.1} s", talk.took.as_secs_f64())
+    } else {
+        format!(
+            "the first start took {:.1} s, the second {:.1} s",
+            first.as_secs_f64(),
+            talk.took.as_secs_f64()
+        )
+    };
+    let severity = if slow { Severity::Warning } else { Severity::Note };
+    let finding = Finding::new(Problem::SlowStart, summary).severity(severity);
     let finding = finding.evidence(["hosts give up after 10 to 60 s, and a busy machine is slower than now"]);
     let fetched = matches!(&case.address, Address::Command(command) if is_fetcher(&command.program));
     vec![if fetched {

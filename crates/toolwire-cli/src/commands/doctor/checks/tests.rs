@@ -38,6 +38,7 @@ fn talk() -> Talk {
         version: Version::LATEST,
         server: None,
         took: Duration::from_millis(20),
+        first: Duration::from_millis(20),
         silent_on_discover: false,
         legacy_refusal: None,
         sse: false,
@@ -174,11 +175,19 @@ fn output_that_is_no_message() {
 
 #[test]
 fn slow_starts() {
-    let finding = only(&talking(|talk| talk.took = Duration::from_millis(6100)));
-    assert_eq!(
-        (finding.problem, finding.summary.as_str()),
-        (Problem::SlowStart, "the first answer took 6.1 s")
-    );
+    let start = |first, took, silent| {
+        talking(|talk| {
+            (talk.first, talk.took) = (Duration::from_millis(first), Duration::from_millis(took));
+            talk.silent_on_discover = silent;
+        })
+    };
+    let finding = only(&start(6100, 6100, false));
+    assert_eq!((finding.problem, finding.severity), (Problem::SlowStart, Severity::Warning));
+    assert_eq!(finding.summary, "the first answer took 6.1 s");
+    let finding = only(&start(9000, 1500, false));
+    assert_eq!(finding.severity, Severity::Note);
+    assert_eq!(finding.summary, "the first start took 9.0 s, the second 1.5 s");
+    assert_eq!(problems(&start(6500, 1500, true)), []);
 }
 
 #[test]

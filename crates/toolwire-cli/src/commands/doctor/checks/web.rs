@@ -71,7 +71,7 @@ fn certificate_fix(why: &str) -> &'static str {
         () if why.contains("notvalidforname") || why.contains("not valid for name") => {
             "use the name that the certificate is made for"
         }
-        () => "add the authority that signed it to those that this system trusts",
+        () => "it is self-signed or of an unknown authority: add that to those which this system trusts",
     }
 }
 

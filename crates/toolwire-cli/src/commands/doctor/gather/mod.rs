@@ -45,7 +45,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
             let child = Child { starts, ..children.facts(false).await };
             // A client sends what is left, and a server that will not go is made to.
             let _ = client.close().await;
-            talk.took = took;
+            (talk.took, talk.first) = (took, took);
             again(target, &mut talk).await;
             (Ok(talk), child)
         }
@@ -132,6 +132,7 @@ async fn converse(client: &Client, target: &Target) -> Talk {
         version: client.version(),
         server: client.server_info().cloned(),
         took: Duration::ZERO,
+        first: Duration::ZERO,
         silent_on_discover: false,
         legacy_refusal: None,
         sse: matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex,
@@ -168,10 +169,10 @@ async fn list<T: PageOf>(offered: bool, pages: Pages<T>, patience: Duration) -> 
 }
 
 /// Connects once more with the handshake: to see whether older clients are served, and how long the server takes
-/// when it is not asked something that it leaves unanswered.
+/// when it has been started before.
 async fn again(target: &Target, talk: &mut Talk) {
     let modern = talk.version.is_modern();
-    let waited = !modern && talk.took >= PROBE_TIMEOUT && target.era == EraChoice::Auto;
+    let waited = !modern && talk.took >= PROBE_TIMEOUT;
     if target.era != EraChoice::Auto || talk.sse || !(modern || waited) {
         return;
     }
@@ -179,13 +180,27 @@ async fn again(target: &Target, talk: &mut Talk) {
     match connect(target, EraChoice::Legacy, &Children::default()).await {
         Ok(client) => {
             let took = begun.elapsed();
-            if waited {
-                talk.silent_on_discover = took < talk.took;
-                talk.took = talk.took.min(took);
-            }
             let _ = client.close().await;
+            if waited {
+                talk.took = talk.took.min(took);
+                talk.silent_on_discover = is_silent(target, took).await;
+            }
         }
         Err(failure) if modern => talk.legacy_refusal = Some(failure.message().to_owned()),
         Err(_) => {}
+    }
+}
+
+/// Whether a server that needs this long to start leaves `server/discover` unanswered, which only a second attempt
+/// can tell from a slow first start.
+async fn is_silent(target: &Target, start: Duration) -> bool {
+    let timeout = target.timeout.min(PROBE_TIMEOUT + start);
+    let target = Target { timeout, ..target.clone() };
+    match connect(&target, EraChoice::Modern, &Children::default()).await {
+        Ok(client) => {
+            let _ = client.close().await;
+            false
+        }
+        Err(failure) => failure.code() == Code::Timeout,
     }
 }
