@@ -18,11 +18,16 @@ pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod watch;
 
+use std::time::Duration;
+
 use crate::{
     args::{Cli, Command},
     failure::{Explain, Result},
     terminal::Terminal,
 };
+
+/// How long tasks may take to end when a command is done.
+const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// Runs a command.
 pub(crate) fn run(cli: Cli) -> Result<()> {
@@ -37,8 +42,9 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     }
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, &terminal));
-    // A prompt may still be waiting for the keyboard; nobody waits for it.
-    runtime.shutdown_background();
+    // Whatever was started is killed when its task is dropped, so that is waited for. A prompt that still waits for
+    // the keyboard is not.
+    runtime.shutdown_timeout(LAST_TASKS);
     outcome
 }
 

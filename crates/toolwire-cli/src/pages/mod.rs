@@ -89,6 +89,7 @@ pub(crate) fn find(code: &str) -> Option<&'static Page> {
         let number = number.trim_start_matches("status-").trim_start_matches("error-");
         let value: u32 = number.parse().ok()?;
         match value {
+            _ if code.starts_with("rpc") => named(&format!("-{value}")),
             0..=130 if !code.starts_with("http") => named(&format!("exit-{value}")),
             500..=599 => named("http-5xx"),
             400..=499 => named(&format!("http-{value}")),

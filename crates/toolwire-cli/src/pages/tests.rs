@@ -83,6 +83,7 @@ fn codes_are_found_however_they_are_written() {
         ("-32601", "-32601"),
         ("32601", "-32601"),
         ("rpc-32601", "-32601"),
+        ("rpc-1", "-1"),
         ("401", "http-401"),
         ("HTTP 401", "http-401"),
         ("503", "http-5xx"),

@@ -100,6 +100,28 @@ fn a_program_that_never_answers() {
     insta::assert_snapshot!("doctor_timeout", ended.stdout);
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_that_was_started_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let script = format!("echo $$ >> '{}'; exec sleep 1000", note.display());
+    for command in ["doctor", "probe", "bench"] {
+        run(toolwire(&[command, "--timeout", "1", "--", "sh", "-c", &script]));
+    }
+    let pids = std::fs::read_to_string(&note).unwrap();
+    assert!(pids.lines().count() >= 3, "{pids}");
+    let runs = |pid: &str| {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state.contains("(sleep)") && !state.contains(") Z ")
+    };
+    let running: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
+    for pid in &running {
+        let _ = std::process::Command::new("kill").arg(pid).status();
+    }
+    assert!(running.is_empty(), "{running:?}");
+}
+
 #[test]
 fn a_program_that_talks_to_itself() {
     let ended = doctor(&["--json", "--timeout", "5", "--", "sh", "-c", "echo hello; cat"]);

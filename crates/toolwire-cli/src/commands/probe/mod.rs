@@ -6,7 +6,10 @@
 mod report;
 mod times;
 
-use std::time::{Duration, Instant};
+use std::{
+    cmp::Reverse,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use tokio::task::JoinSet;
@@ -152,7 +155,7 @@ async fn versions(target: &Target) -> Vec<Attempt> {
         trying.spawn(async move { attempt(&target, Era::Legacy, Some(version)).await });
     }
     let mut attempts = trying.join_all().await;
-    attempts.sort_by(|a, b| b.asked.cmp(&a.asked));
+    attempts.sort_by_key(|attempt| Reverse(attempt.asked));
     attempts
 }
 

@@ -3,10 +3,16 @@
 //! This is for finding out why a client cannot connect. It speaks no protocol beyond one `initialize`, follows no
 //! redirects, and ends a session that it was given.
 
-use std::{error::Error, time::Duration};
+mod fault;
+mod proxy;
+
+use std::time::Duration;
 
 use reqwest::{Client, Response, Url, header, redirect::Policy};
 use serde_json::json;
+
+pub(crate) use fault::Fault;
+pub(crate) use proxy::proxy;
 
 use super::finding::shortened;
 use crate::target::Remote;
@@ -54,18 +60,6 @@ pub(crate) struct Answer {
     /// Whether a session was begun.
     pub(crate) session: bool,
     pub(crate) body: String,
-}
-
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Dns(String),
-    Refused(String),
-    Timeout,
-    Certificate(String),
-    /// What came is not TLS, or not HTTP.
-    Garbled(String),
-    Other(String),
 }
 
 impl Answer {
@@ -135,39 +129,8 @@ fn client(url: &Url, patience: Duration) -> Option<Client> {
         .user_agent(concat!("toolwire/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .timeout(patience.min(PATIENCE));
-    let client = if is_local(url) { client.no_proxy() } else { client };
+    let client = if proxy::is_local(url) { client.no_proxy() } else { client };
     client.build().ok()
-}
-
-/// Whether the server is on this machine, where no proxy is asked.
-fn is_local(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// The proxy in the environment that requests to this address go through, without its credentials.
-pub(crate) fn proxy(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    if is_local(&url) {
-        return None;
-    }
-    let both = |name: &str| variable(name).or_else(|| variable(&name.to_lowercase()));
-    let host = url.host_str()?;
-    let excepted = |pattern: &str| {
-        let pattern = pattern.trim().trim_start_matches(['*', '.']);
-        !pattern.is_empty() && (host == pattern || host.ends_with(&format!(".{pattern}")))
-    };
-    let exceptions = both("NO_PROXY").unwrap_or_default();
-    if exceptions.trim() == "*" || exceptions.split(',').any(excepted) {
-        return None;
-    }
-    let own = if url.scheme() == "https" { "HTTPS_PROXY" } else { "HTTP_PROXY" };
-    let named =
-        |name: &str| both(name).filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value));
-    let (name, value) = named(own).or_else(|| named("ALL_PROXY"))?;
-    let address = Url::parse(&value).map_or_else(|_| "(no URL)".to_owned(), |url| shown(&url));
-    Some(format!("{name}={address}"))
 }
 
 /// Whether it is the complaint of a server that got plain HTTP on a port for TLS.
@@ -244,7 +207,7 @@ async fn post(client: &Client, url: Url, headers: &[(String, String)]) -> Look {
             }
             look
         }
-        Err(error) => Look::Nothing(fault(&error)),
+        Err(error) => Look::Nothing(Fault::of(error)),
     }
 }
 
@@ -291,54 +254,6 @@ fn text(response: &Response, name: &header::HeaderName) -> Option<String> {
     Some(shortened(response.headers().get(name)?.to_str().ok()?, MAX_HEADER))
 }
 
-/// Tells the reasons apart. They are only there as texts of the libraries below.
-fn fault(error: &reqwest::Error) -> Fault {
-    let mut causes = vec![error.to_string()];
-    let mut source = error.source();
-    while let Some(cause) = source {
-        causes.push(cause.to_string());
-        source = cause.source();
-    }
-    classify(&causes, error.is_timeout())
-}
-
-fn classify(causes: &[String], timeout: bool) -> Fault {
-    let all = causes.join(": ").to_lowercase();
-    let last = causes.last().cloned().unwrap_or_default();
-    let has = |words: &[&str]| words.iter().any(|word| all.contains(word));
-    match () {
-        () if timeout || has(&["timed out"]) => Fault::Timeout,
-        () if has(&[
-            "dns error",
-            "failed to lookup",
-            "name or service not known",
-            "nodename nor servname",
-        ]) =>
-        {
-            Fault::Dns(last)
-        }
-        () if has(&["connection refused", "actively refused"]) => Fault::Refused(last),
-        () if has(&["invalid peer certificate", "certificate", "unknownissuer"]) => Fault::Certificate(last),
-        () if has(&[
-            "corrupt message",
-            "invalidcontenttype",
-            "invalid http version",
-            "httparse",
-            "invalid status",
-            "connection closed before message completed",
-            "incompletemessage",
-            "received fatal alert",
-            "unexpected eof",
-            "tls handshake eof",
-            "connection reset",
-        ]) =>
-        {
-            Fault::Garbled(last)
-        }
-        () => Fault::Other(last),
-    }
-}
-
 /// The address without credentials and query.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
@@ -353,27 +268,6 @@ fn shown(url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn classified(causes: &[&str]) -> Fault {
-        let causes: Vec<_> = causes.iter().map(ToString::to_string).collect();
-        classify(&causes, false)
-    }
-
-    #[test]
-    fn reasons_are_told_apart_by_their_words() {
-        let refused =
-            classified(&["error sending request", "tcp connect error", "Connection refused (os error 111)"]);
-        assert_eq!(refused, Fault::Refused("Connection refused (os error 111)".into()));
-        assert!(matches!(classified(&["x", "dns error", "failed to lookup address"]), Fault::Dns(_)));
-        assert!(matches!(classified(&["x", "invalid peer certificate: Expired"]), Fault::Certificate(_)));
-        assert!(matches!(
-            classified(&["received corrupt message of type InvalidContentType"]),
-            Fault::Garbled(_)
-        ));
-        assert!(matches!(classified(&["invalid HTTP version parsed"]), Fault::Garbled(_)));
-        assert!(matches!(classified(&["operation timed out"]), Fault::Timeout));
-        assert!(matches!(classified(&["the moon is full"]), Fault::Other(_)));
-    }
 
     #[test]
     fn pages_and_servers_are_told_apart() {
@@ -391,20 +285,6 @@ mod tests {
         assert!(!answer(200, "application/json", "{}").is_server());
         let nginx = "<title>400 The plain HTTP request was sent to HTTPS port</title>";
         assert!(plain_on_tls(&answer(400, "text/html", nginx)));
-    }
-
-    #[test]
-    fn the_proxy_is_the_one_that_requests_go_through() {
-        let environment = |pairs: &'static [(&str, &str)]| {
-            move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-        };
-        let set =
-            environment(&[("https_proxy", "http://user:secret@proxy:3128"), ("NO_PROXY", "a.com, .b.com")]);
-        assert_eq!(proxy("https://x.com/mcp", set).as_deref(), Some("HTTPS_PROXY=http://proxy:3128/"));
-        for direct in ["http://x.com", "https://a.com/mcp", "https://c.b.com/mcp", "https://127.0.0.1/"] {
-            assert_eq!(proxy(direct, set), None, "{direct}");
-        }
-        assert_eq!(proxy("https://x.com", environment(&[])), None);
     }
 
     #[test]
