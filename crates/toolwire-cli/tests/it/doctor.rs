@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    fake_web::{Asked, FakeWeb, response},
+    fake_web::{FakeWeb, server_at},
     program::{Ended, run, toolwire},
 };
 
@@ -208,32 +208,9 @@ fn a_challenge_is_shown() {
     insta::assert_snapshot!("doctor_auth_needed", web.hide_port(&ended.stdout));
 }
 
-/// A server of 2025-06-18 at one path.
-fn at(path: &'static str) -> impl Fn(&Asked) -> Option<Vec<u8>> {
-    move |asked| {
-        if !asked.line.starts_with(&format!("POST {path} ")) {
-            return Some(response("404 Not Found", "", ""));
-        }
-        let message: Value = serde_json::from_str(&asked.body).unwrap();
-        let result = match message["method"].as_str() {
-            Some("initialize") => json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": { "prompts": {} },
-                "serverInfo": { "name": "fake", "version": "1" },
-            }),
-            Some("prompts/list") => json!({ "prompts": [{ "name": "hello" }] }),
-            Some("ping") => json!({}),
-            Some("notifications/initialized") => return Some(response("202 Accepted", "", "")),
-            _ => return Some(response("400 Bad Request", "", "")),
-        };
-        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
-        Some(response("200 OK", "Content-Type: application/json\r\n", &answer.to_string()))
-    }
-}
-
 #[test]
 fn the_right_path_is_found() {
-    let web = FakeWeb::start(at("/mcp"));
+    let web = FakeWeb::start(server_at("/mcp"));
     let ended = doctor(&[&web.url("/api")]);
     assert_eq!(ended.status.code(), Some(4));
     insta::assert_snapshot!("doctor_wrong_path", web.hide_port(&ended.stdout));

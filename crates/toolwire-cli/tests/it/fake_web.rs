@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Value, json};
+
 /// A web server on this machine, gone when it is dropped.
 pub(crate) struct FakeWeb {
     address: SocketAddr,
@@ -72,10 +74,33 @@ impl Drop for FakeWeb {
 }
 
 /// A response with its length.
-pub(crate) fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
+fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}")
         .into_bytes()
+}
+
+/// A server of 2025-06-18 at one path.
+pub(crate) fn server_at(path: &'static str) -> impl Fn(&Asked) -> Option<Vec<u8>> {
+    move |asked| {
+        if !asked.line.starts_with(&format!("POST {path} ")) {
+            return Some(response("404 Not Found", "", ""));
+        }
+        let message: Value = serde_json::from_str(&asked.body).unwrap();
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": { "prompts": {} },
+                "serverInfo": { "name": "fake", "version": "1" },
+            }),
+            Some("prompts/list") => json!({ "prompts": [{ "name": "hello" }] }),
+            Some("ping") => json!({}),
+            Some("notifications/initialized") => return Some(response("202 Accepted", "", "")),
+            _ => return Some(response("400 Bad Request", "", "")),
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        Some(response("200 OK", "Content-Type: application/json\r\n", &answer.to_string()))
+    }
 }
 
 /// Answers one request. A stream that is not answered is kept open.

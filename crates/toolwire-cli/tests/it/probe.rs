@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::program::{run, toolwire};
+use crate::{
+    fake_web::{FakeWeb, server_at},
+    program::{run, toolwire},
+};
 
 const DEMO: [&str; 4] = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
 
@@ -58,6 +61,17 @@ done"#;
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     let shown = ended.stdout.replace(&script.replace('\'', r"'\''"), "[script]");
     insta::assert_snapshot!("probe_one_version", without_what_varies(&shown));
+}
+
+#[test]
+fn a_server_on_the_web() {
+    let web = FakeWeb::start(server_at("/mcp"));
+    let ended = run(toolwire(&["probe", &web.url("/mcp")]));
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    insta::assert_snapshot!("probe_http", without_what_varies(&web.hide_port(&ended.stdout)));
+    let ended = run(toolwire(&["probe", "--json", &web.url("/mcp")]));
+    let json: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&json["transport"], &json["http"]["session"]), (&"Streamable HTTP".into(), &false.into()));
 }
 
 #[test]

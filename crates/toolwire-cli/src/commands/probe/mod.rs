@@ -192,10 +192,14 @@ async fn how(client: &Client, attempts: &[Attempt]) -> Vec<String> {
         .iter()
         .find(|attempt| attempt.era == Era::Modern)
         .and_then(|attempt| attempt.outcome.as_ref().err());
-    let mut how: Vec<_> =
-        refusal.map(|why| format!("server/discover: {}", first_line(why))).into_iter().collect();
+    let mut how: Vec<_> = refusal.map(|why| refused(first_line(why))).into_iter().collect();
     how.push(format!("initialize was answered with {}", client.version()));
     how
+}
+
+/// Why the first question was not answered, with the question.
+fn refused(why: &str) -> String {
+    if why.contains("server/discover") { why.to_owned() } else { format!("server/discover: {why}") }
 }
 
 fn first_line(text: &str) -> &str {

@@ -28,7 +28,7 @@ pub(super) fn connection(case: &Case) -> Vec<Finding> {
         return vec![other_scheme(web, answer.lines())];
     }
     let Some((web, fault)) = nothing(case) else { return Vec::new() };
-    vec![match fault {
+    let finding = match fault {
         Fault::Dns(why) => Finding::new(Problem::DnsFailed, format!("the host of {address} is not known"))
             .evidence([why])
             .fix("check the name for typing mistakes; some names are known only inside a VPN"),
@@ -49,6 +49,10 @@ pub(super) fn connection(case: &Case) -> Vec<Finding> {
         Fault::Other(why) => Finding::new(Problem::Unreachable, format!("{address} cannot be reached"))
             .evidence([why])
             .fix("check host and port, and whether the server runs"),
+    };
+    vec![match &case.proxy {
+        Some(_) => finding.fix("or is it the proxy that cannot be reached?"),
+        None => finding,
     }]
 }
 
