@@ -25,20 +25,20 @@ fn codes(ended: &Ended) -> Vec<String> {
     findings.map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Replaces what is different each time. Where lines break depends on it, so they are joined.
 fn without_what_varies(text: &str) -> String {
     let text = text
         .replace(env!("CARGO_BIN_EXE_toolwire"), "[toolwire]")
         .replace(env!("CARGO_PKG_VERSION"), "[version]");
-    let words = text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let mut kept: Vec<String> = Vec::new();
-    for word in words {
-        if word.starts_with("ms") && kept.last().is_some_and(|last| last.parse::<u64>().is_ok()) {
+    let mut kept: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        if word == "ms" && kept.last().is_some_and(|last| last.parse::<u64>().is_ok()) {
             kept.pop();
-            kept.push("[n]".to_owned());
+            kept.push("[n]");
         }
         kept.push(word);
     }
-    kept.join(" ")
+    kept.join(" ").replace(" · ", "\n· ")
 }
 
 #[test]
