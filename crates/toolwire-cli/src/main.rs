@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod demo_server;
 mod failure;
+mod pages;
 mod target;
 mod terminal;
 

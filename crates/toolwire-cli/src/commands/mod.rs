@@ -36,7 +36,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     match &cli.command {
         Some(Command::Completions(options)) => return shell::completions(options),
         Some(Command::Man(options)) => return shell::man(options),
-        Some(Command::Explain(options)) => return explain::run(options, &terminal),
+        Some(Command::Explain(options)) => return explain::run(options, terminal),
         Some(Command::Demo(options)) => return demo::run(options),
         _ => {}
     }

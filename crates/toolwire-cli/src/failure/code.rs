@@ -13,6 +13,7 @@ macro_rules! codes {
 
         impl Code {
             /// All codes, in the order of their exit codes.
+            #[cfg(test)]
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The name that is printed, and that `toolwire explain` takes.

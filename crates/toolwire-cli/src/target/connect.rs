@@ -39,7 +39,8 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
     }
 }
 
-fn process(command: &Command, verbose: bool) -> ChildProcess {
+/// The process that a command stands for.
+pub(crate) fn process(command: &Command, verbose: bool) -> ChildProcess {
     let mut process = ChildProcess::command(&command.program).args(&command.args);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &command.directory {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolwire::client::EraChoice;
 
 pub(crate) use address::{Address, Command, Remote, shell_word};
-pub(crate) use connect::{builder, connect};
+pub(crate) use connect::{builder, connect, process};
 pub(crate) use options::{TargetOptions, Words, header, seconds, variable};
 
 /// A server, and how to speak to it.

@@ -1,6 +1,8 @@
 //! What people and scripts see: data on standard output, everything else on standard error.
 
+mod duration;
 mod table;
+mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,7 +11,9 @@ use serde::Serialize;
 
 use crate::failure::Result;
 
+pub(crate) use duration::duration;
 pub(crate) use table::{Table, width};
+pub(crate) use wrap::wrapped;
 
 /// How this run talks: set once from the command line.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,12 @@
 
 mod config;
 mod demo;
+mod doctor;
+mod explain;
+mod fake_web;
 mod home;
 mod overview;
+mod probe;
 mod program;
 mod shell;
 mod stdio;

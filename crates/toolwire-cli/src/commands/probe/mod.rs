@@ -1,24 +1,207 @@
 //! `toolwire probe`: find out what a server speaks.
+//!
+//! It connects as every client would, then once for each era and version alone, and says what came of each. What
+//! is wrong with a server that cannot be reached is for `toolwire doctor` to find out.
 
-use clap::Args;
+mod report;
+mod times;
 
-use crate::{
-    failure::{Code, Failure, Result},
-    target::TargetOptions,
-    terminal::Terminal,
+use std::{
+    cmp::Reverse,
+    time::{Duration, Instant},
 };
 
-/// Find out what a server speaks
+use clap::Args;
+use tokio::task::JoinSet;
+use toolwire::{
+    Client, Era, Version,
+    client::EraChoice,
+    protocol::probe::ProbeLink,
+    wire::{Implementation, ServerCapabilities},
+};
+
+use crate::{
+    commands::doctor::{
+        Children, connect,
+        web::{self, Look},
+    },
+    failure::{Explain, Result},
+    target::{Address, Target, TargetOptions},
+    terminal::Terminal,
+};
+use times::Times;
+
+/// How long a server that has answered before may be silent when it is asked in another way.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// Find out what a server speaks, how that was found out, and how fast it answers
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// [SERVER] and what belongs to the command
-    pub(crate) words: Vec<String>,
+    /// The server: a configured name or a URL
+    pub(crate) server: Option<String>,
 
     #[command(flatten)]
     pub(crate) target: TargetOptions,
 }
 
+/// What was found out.
+#[derive(Debug)]
+struct Findings {
+    name: String,
+    transport: &'static str,
+    version: Version,
+    /// How the version was found, step by step.
+    how: Vec<String>,
+    server: Option<Implementation>,
+    capabilities: ServerCapabilities,
+    instructions: Option<String>,
+    /// From the start until the first answer.
+    start: Duration,
+    /// How long answers take.
+    answers: Times,
+    /// The attempts, the newest version first.
+    attempts: Vec<Attempt>,
+    /// What HTTP says, if it is spoken.
+    http: Option<Look>,
+}
+
+/// An attempt to speak one version, or in the case of an era any of its versions.
+#[derive(Debug)]
+struct Attempt {
+    era: Era,
+    /// The version that was asked for; any of the era if there is none.
+    asked: Option<Version>,
+    /// The version that was agreed on, or why there is none.
+    outcome: std::result::Result<Version, String>,
+}
+
 /// Runs the command.
-pub(crate) async fn run(_options: &Options, _terminal: &Terminal) -> Result<()> {
-    Err(Failure::new(Code::Other, "not built yet"))
+pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let target = options.target.target(options.server.as_ref(), terminal)?;
+    let doctor = format!("why not? toolwire doctor {}", words(&target));
+    // Many connections are many states to be kept, which do not belong on the stack of every command.
+    let findings = Box::pin(examine(&target)).await.hint(doctor)?;
+    report::print(&findings, *terminal)
+}
+
+/// The target as it is typed.
+fn words(target: &Target) -> String {
+    match target.address {
+        Address::Command(_) => format!("-- {}", target.address),
+        _ => target.name.clone(),
+    }
+}
+
+async fn examine(target: &Target) -> Result<Findings> {
+    let begun = Instant::now();
+    let client = connect(target, target.era, &Children::default()).await?;
+    let start = begun.elapsed();
+    let answers = Times::measure(&client).await;
+    let attempts = attempts(target, start).await;
+    let http = match &target.address {
+        Address::Http(remote) => web::look(remote, target.timeout).await,
+        _ => None,
+    };
+    let findings = Findings {
+        name: target.name.clone(),
+        transport: transport(target, &client),
+        version: client.version(),
+        how: how(&client, &attempts).await,
+        server: client.server_info().cloned(),
+        capabilities: client.capabilities().clone(),
+        instructions: client.instructions().map(str::to_owned),
+        start,
+        answers,
+        attempts,
+        http,
+    };
+    client.close().await?;
+    Ok(findings)
+}
+
+fn transport(target: &Target, client: &Client) -> &'static str {
+    match (&target.address, client.link().family()) {
+        (Address::Http(_), ProbeLink::Http) => "Streamable HTTP",
+        (Address::Http(_), ProbeLink::Duplex) => "HTTP+SSE (2024-11-05)",
+        (address, _) => address.transport(),
+    }
+}
+
+/// Tries each era, and each version of the legacy one if that is spoken at all.
+async fn attempts(target: &Target, start: Duration) -> Vec<Attempt> {
+    // A server that has just answered within `start` is not slow; it is silent because it does not understand.
+    let patience = PATIENCE.max(start.saturating_mul(2)).min(target.timeout);
+    let target = Target { timeout: patience, ..target.clone() };
+    let (modern, legacy) = tokio::join!(
+        attempt(&target, Era::Modern, Some(Version::LATEST)),
+        attempt(&target, Era::Legacy, None),
+    );
+    let mut attempts = vec![modern];
+    let speaks_legacy = legacy.outcome.is_ok();
+    attempts.push(legacy);
+    if speaks_legacy {
+        attempts.extend(versions(&target).await);
+    }
+    attempts
+}
+
+/// Tries all versions of the legacy era at once, the newest first in what comes back.
+async fn versions(target: &Target) -> Vec<Attempt> {
+    // So many processes at a time are slower than one.
+    let target = Target { timeout: target.timeout.saturating_mul(2), ..target.clone() };
+    let mut trying = JoinSet::new();
+    for version in Version::ALL.into_iter().filter(|version| !version.is_modern()) {
+        let target = target.clone();
+        trying.spawn(async move { attempt(&target, Era::Legacy, Some(version)).await });
+    }
+    let mut attempts = trying.join_all().await;
+    attempts.sort_by_key(|attempt| Reverse(attempt.asked));
+    attempts
+}
+
+async fn attempt(target: &Target, era: Era, asked: Option<Version>) -> Attempt {
+    let choice = asked.map_or(EraChoice::Legacy, EraChoice::Version);
+    let outcome = match connect(target, choice, &Children::default()).await {
+        Ok(client) => {
+            let version = client.version();
+            // It may have been asked to leave while it was leaving.
+            let _ = client.close().await;
+            Ok(version)
+        }
+        Err(failure) => {
+            let message = failure.message();
+            let prefix = format!("{}: ", target.name);
+            Err(message.strip_prefix(&prefix).unwrap_or(message).to_owned())
+        }
+    };
+    Attempt { era, asked, outcome }
+}
+
+/// How the version that is spoken was found.
+async fn how(client: &Client, attempts: &[Attempt]) -> Vec<String> {
+    if client.era() == Era::Modern {
+        let mut how = vec!["server/discover was answered".to_owned()];
+        if let Ok(discovered) = client.discover().await {
+            let versions = discovered.supported_versions.iter().take(Version::ALL.len() * 2);
+            let versions: Vec<_> = versions.map(String::as_str).collect();
+            how.push(format!("it offers {}", versions.join(", ")));
+        }
+        return how;
+    }
+    let refusal = attempts
+        .iter()
+        .find(|attempt| attempt.era == Era::Modern)
+        .and_then(|attempt| attempt.outcome.as_ref().err());
+    let mut how: Vec<_> = refusal.map(|why| refused(first_line(why))).into_iter().collect();
+    how.push(format!("initialize was answered with {}", client.version()));
+    how
+}
+
+/// Why the first question was not answered, with the question.
+fn refused(why: &str) -> String {
+    if why.contains("server/discover") { why.to_owned() } else { format!("server/discover: {why}") }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }

@@ -1,0 +1,206 @@
+//! Gathers the facts about a server: looks for its program, connects, asks for its lists.
+//!
+//! Nothing is judged here. Every step has a deadline, and nothing that was started is left behind.
+
+mod program;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use toolwire::{
+    Client,
+    client::{EraChoice, ErrorKind, PROBE_TIMEOUT, PageOf, Pages},
+    protocol::probe::ProbeLink,
+    transport::child::ChildHandle,
+};
+
+use super::{
+    case::{Case, Child, Listed, Silence, Talk},
+    web,
+};
+use crate::{
+    failure::{Code, Failure, Result},
+    target::{self, Address, Command, Target},
+};
+
+/// How long the end of a child is waited for, when its connection is gone.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Gathers everything about a server.
+pub(crate) async fn gather(target: &Target) -> Case {
+    let program = match &target.address {
+        Address::Command(command) => Some(program::find(command).await),
+        _ => None,
+    };
+    let children = Children::default();
+    let begun = Instant::now();
+    let connected = connect(target, target.era, &children).await;
+    let took = begun.elapsed();
+    let (talk, child) = match connected {
+        Ok(client) => {
+            let starts = children.handles().len();
+            let mut talk = converse(&client, target).await;
+            let child = Child { starts, ..children.facts(false).await };
+            // A client sends what is left, and a server that will not go is made to.
+            let _ = client.close().await;
+            (talk.took, talk.first) = (took, took);
+            again(target, &mut talk).await;
+            (Ok(talk), child)
+        }
+        Err(failure) => {
+            let child = children.facts(failure.code() == Code::ConnectionClosed).await;
+            (Err(Silence { code: failure.code(), text: failure.message().to_owned() }), child)
+        }
+    };
+    let (web, proxy) = match (&target.address, &talk) {
+        (Address::Http(remote), talk) => {
+            let web = if talk.is_err() { web::examine(remote, target.timeout).await } else { None };
+            (web, web::proxy(&remote.url, |name| std::env::var(name).ok()))
+        }
+        _ => (None, None),
+    };
+    let (name, address) = (target.name.clone(), target.address.clone());
+    Case { name, address, patience: target.timeout, program, child, proxy, web, talk }
+}
+
+/// Connects like every other command, but keeps an eye on the processes that are started.
+pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children) -> Result<Client> {
+    let target = Target { era, ..target.clone() };
+    let builder = target::builder(&target);
+    let Address::Command(command) = &target.address else {
+        return target::connect(&target, builder).await;
+    };
+    let connecting = builder.connect(children.starting(command, target.verbose));
+    match tokio::time::timeout(target.timeout, connecting).await {
+        Ok(connected) => Ok(connected?),
+        Err(_) => Err(Failure::new(
+            Code::Timeout,
+            format!("no connection within {} s", target.timeout.as_secs_f64()),
+        )),
+    }
+}
+
+/// The processes that were started for one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Children(Arc<Mutex<Vec<ChildHandle>>>);
+
+impl Children {
+    /// A connector that starts the command and remembers the process.
+    fn starting(
+        &self,
+        command: &Command,
+        verbose: bool,
+    ) -> impl FnMut() -> std::future::Ready<std::io::Result<toolwire::transport::child::Child>> + Send {
+        let (command, children) = (command.clone(), self.clone());
+        move || {
+            let started = target::process(&command, verbose).spawn();
+            if let Ok(child) = &started {
+                children.0.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
+            }
+            std::future::ready(started)
+        }
+    }
+
+    fn handles(&self) -> Vec<ChildHandle> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the last of them did so far, and how it ended, if it did so of its own accord.
+    async fn facts(&self, ended: bool) -> Child {
+        let handles = self.handles();
+        let Some(last) = handles.last() else { return Child::default() };
+        // A process that has just crashed has not always been buried yet.
+        let report = tokio::time::timeout(LAST_WORDS, last.wait());
+        let report = if ended { report.await.ok() } else { None };
+        let junk = last.junk();
+        Child {
+            starts: handles.len(),
+            ending: report.map(|report| report.ending),
+            stderr: last.stderr_tail(),
+            junk_count: junk.count,
+            junk: junk.lines.into(),
+        }
+    }
+}
+
+/// Asks for everything that the server says it has.
+async fn converse(client: &Client, target: &Target) -> Talk {
+    let can = client.capabilities();
+    Talk {
+        version: client.version(),
+        server: client.server_info().cloned(),
+        took: Duration::ZERO,
+        first: Duration::ZERO,
+        silent_on_discover: false,
+        legacy_refusal: None,
+        sse: matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex,
+        tools: list(can.tools.is_some(), client.tools(), target.timeout).await,
+        resources: list(can.resources.is_some(), client.resources(), target.timeout).await,
+        templates: templates(client, target.timeout).await,
+        prompts: list(can.prompts.is_some(), client.prompts(), target.timeout).await,
+    }
+}
+
+async fn templates(client: &Client, patience: Duration) -> Listed<toolwire::wire::ResourceTemplate> {
+    let listed = list(client.capabilities().resources.is_some(), client.resource_templates(), patience).await;
+    match listed {
+        // There is no capability for templates alone, so a server with resources need not know the method.
+        Listed::Failed { why, .. } if why.contains("-32601") => Listed::NotOffered,
+        listed => listed,
+    }
+}
+
+async fn list<T: PageOf>(offered: bool, pages: Pages<T>, patience: Duration) -> Listed<T::Item> {
+    if !offered {
+        return Listed::NotOffered;
+    }
+    match tokio::time::timeout(patience, pages.collect()).await {
+        Ok(Ok(items)) => Listed::All(items),
+        Ok(Err(error)) => {
+            Listed::Failed { why: format!("{error:?}"), endless: error.kind() == ErrorKind::TooManyPages }
+        }
+        Err(_) => Listed::Failed {
+            why: format!("not complete within {} s", patience.as_secs_f64()),
+            endless: false,
+        },
+    }
+}
+
+/// Connects once more with the handshake: to see whether older clients are served, and how long the server takes
+/// when it has been started before.
+async fn again(target: &Target, talk: &mut Talk) {
+    let modern = talk.version.is_modern();
+    let waited = !modern && talk.took >= PROBE_TIMEOUT;
+    if target.era != EraChoice::Auto || talk.sse || !(modern || waited) {
+        return;
+    }
+    let begun = Instant::now();
+    match connect(target, EraChoice::Legacy, &Children::default()).await {
+        Ok(client) => {
+            let took = begun.elapsed();
+            let _ = client.close().await;
+            if waited {
+                talk.took = talk.took.min(took);
+                talk.silent_on_discover = is_silent(target, took).await;
+            }
+        }
+        Err(failure) if modern => talk.legacy_refusal = Some(failure.message().to_owned()),
+        Err(_) => {}
+    }
+}
+
+/// Whether a server that needs this long to start leaves `server/discover` unanswered, which only a second attempt
+/// can tell from a slow first start.
+async fn is_silent(target: &Target, start: Duration) -> bool {
+    let timeout = target.timeout.min(PROBE_TIMEOUT + start);
+    let target = Target { timeout, ..target.clone() };
+    match connect(&target, EraChoice::Modern, &Children::default()).await {
+        Ok(client) => {
+            let _ = client.close().await;
+            false
+        }
+        Err(failure) => failure.code() == Code::Timeout,
+    }
+}
