@@ -7,6 +7,7 @@ mod demo_server;
 mod failure;
 mod target;
 mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 
