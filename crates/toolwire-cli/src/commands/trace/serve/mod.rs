@@ -3,15 +3,13 @@
 mod recording;
 mod session;
 
-use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::{
-    failure::{Code, Explain, Failure, Result},
+    commands::serve,
+    failure::{Code, Failure, Result},
     terminal::Terminal,
 };
 use recording::Recording;
@@ -38,12 +36,6 @@ pub(super) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         let text = format!("{} has no requests that could be answered", options.file.display());
         return Err(Failure::new(Code::Usage, text));
     }
-    if io::stdin().is_terminal() {
-        terminal.note("this answers MCP hosts; type one JSON-RPC message per line, Ctrl-D leaves");
-    }
-    let transport = toolwire::stdio()
-        .context("standard input and output cannot be used")
-        .hint("give it pipes, or let a client start it: toolwire tools -- toolwire trace serve FILE")?;
-    session::serve(transport, recording).await;
+    session::serve(serve::transport()?, recording).await;
     Ok(())
 }
