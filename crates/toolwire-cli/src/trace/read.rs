@@ -104,14 +104,13 @@ impl Trace {
 
 /// What happened on a line; nothing on an empty one.
 fn event(line: &[u8]) -> std::result::Result<Option<Event>, String> {
-    if line.trim_ascii().is_empty() {
+    let whole = line.ends_with(b"\n");
+    let line = line.trim_ascii();
+    if line.is_empty() {
         return Ok(None);
     }
-    let whole = line.ends_with(b"\n");
     let Line { micros, direction, server, message, text } =
-        serde_json::from_slice(line).map_err(|error| {
-            if whole { error.to_string() } else { format!("it ends in the middle: {error}") }
-        })?;
+        serde_json::from_slice(line).map_err(|error| broken(&error, whole))?;
     let what = match (direction, message, text) {
         (Direction::Sent, Some(message @ Value::Object(_)), _) => What::Message(Side::Client, message),
         (Direction::Received, Some(message @ Value::Object(_)), _) => What::Message(Side::Server, message),
@@ -120,6 +119,14 @@ fn event(line: &[u8]) -> std::result::Result<Option<Event>, String> {
         _ => return Err("there is no message in it".to_owned()),
     };
     Ok(Some(Event { micros, server, what }))
+}
+
+/// What is wrong with a line. Its number is known, so only the column is told.
+fn broken(error: &serde_json::Error, whole: bool) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let place = format!("{what} at column {}", error.column());
+    if whole { place } else { format!("it ends in the middle: {place}") }
 }
 
 /// Why a file is no trace.

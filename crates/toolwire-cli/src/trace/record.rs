@@ -145,17 +145,12 @@ fn server_name(name: &str, address: &Address) -> String {
 
 /// Whether nothing is lost: there is no such file, or an empty one, or a trace, or it is a device.
 fn may_be_overwritten(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        // It may be one that can be written and not read; opening it for writing will tell.
-        Err(error) if !path.is_file() => return if path.is_dir() { Err(error) } else { Ok(true) },
-        opened => opened?,
-    };
-    if !file.metadata()?.is_file() {
-        return Ok(!path.is_dir());
+    if !path.is_file() {
+        // A folder is found out when it is opened.
+        return Ok(true);
     }
     let mut first = Vec::new();
-    BufReader::new(file).take(MAX_HEADER_BYTES).read_until(b'\n', &mut first)?;
+    BufReader::new(File::open(path)?).take(MAX_HEADER_BYTES).read_until(b'\n', &mut first)?;
     Ok(first.is_empty() || serde_json::from_slice::<Header>(&first).is_ok())
 }
 

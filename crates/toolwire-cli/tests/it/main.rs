@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
 mod demo;
+mod new;
 mod program;
+mod serve;
 mod stdio;
+mod trace;
 mod usage;

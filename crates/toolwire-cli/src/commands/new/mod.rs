@@ -38,7 +38,7 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// Runs the command.
-pub(crate) fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let name = Name::check(&options.name)?;
     let toolwire = dependency(options.toolwire_path.as_deref())?;
     let filled = |template: &str| {

@@ -37,12 +37,12 @@ pub(super) async fn serve(
         Failure::new(Code::Io, format!("{address} cannot be listened on: {error}"))
             .hint("take another port: toolwire serve --http 127.0.0.1:0 finds a free one")
     })?;
-    announce(&format!("http://{}{PATH}", listener.local_addr()?), terminal)?;
+    announce(&format!("http://{}{PATH}", listener.local_addr()?), *terminal)?;
     Ok(service.serve(listener).await?)
 }
 
 /// Says where the server is: one line for scripts, and for people what to do with it.
-fn announce(url: &str, terminal: &Terminal) -> Result<()> {
+fn announce(url: &str, terminal: Terminal) -> Result<()> {
     if terminal.json {
         return terminal.print_json(&json!({ "url": url, "transport": "http" }));
     }

@@ -76,7 +76,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         }
     };
     tokio::select! {
-        served = serving => served,
+        ended = serving => ended,
         // It went on draining for too long.
         () = stopped(&server, terminal) => Err(Failure::told(Code::Interrupted)),
     }

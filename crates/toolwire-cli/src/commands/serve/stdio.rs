@@ -20,6 +20,6 @@ pub(crate) fn transport() -> Result<Stdio> {
 
 /// Serves until standard input ends.
 pub(super) async fn serve(server: &Server) -> Result<()> {
-    let served = server.serve(transport()?).await;
-    served.map_err(|error| Failure::new(Code::Other, error.to_string()))
+    let ended = server.serve(transport()?).await;
+    ended.map_err(|error| Failure::new(Code::Other, error.to_string()))
 }

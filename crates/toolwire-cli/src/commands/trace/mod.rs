@@ -26,14 +26,14 @@ pub(crate) struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     Show(show::Options),
-    Replay(replay::Options),
+    Replay(Box<replay::Options>),
     Serve(serve::Options),
 }
 
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.action {
-        Action::Show(options) => show::run(options, terminal),
+        Action::Show(options) => show::run(options, *terminal),
         Action::Replay(options) => replay::run(options, terminal).await,
         Action::Serve(options) => serve::run(options, terminal).await,
     }
@@ -47,7 +47,7 @@ struct Recorded {
 }
 
 /// Reads a trace, and says which lines of it cannot be used.
-fn read(file: &Path, terminal: &Terminal) -> Result<Recorded> {
+fn read(file: &Path, terminal: Terminal) -> Result<Recorded> {
     let Trace { header, events, problems } = Trace::read(file)?;
     if !terminal.json {
         for problem in &problems {

@@ -1,6 +1,7 @@
 //! Messages in a few words.
 
 use serde_json::Value;
+use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::printable;
 
@@ -48,15 +49,20 @@ fn parameters(method: &str, params: &Value) -> String {
 
 /// The result of a request.
 pub(super) fn result(method: &str, result: &Value) -> String {
-    let list = |name: &str, label: &str| {
+    let list = |name: &str, noun: &str, label: &str| {
         let items = result.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let label_of = |item: &Value| item.get(label).and_then(Value::as_str).map(one_line);
         let labels: Vec<_> = items.iter().filter_map(label_of).collect();
         let more = if result.get("nextCursor").is_some() { ", and more" } else { "" };
         if items.is_empty() {
-            "none".to_owned()
+            format!("no {noun}s")
         } else {
-            format!("{}: {}{more}", items.len(), labels.join(", "))
+            format!(
+                "{} {noun}{}: {}{more}",
+                items.len(),
+                if items.len() == 1 { "" } else { "s" },
+                labels.join(", ")
+            )
         }
     };
     match method {
@@ -66,14 +72,16 @@ pub(super) fn result(method: &str, result: &Value) -> String {
         }
         "server/discover" => {
             let versions = result.get("supportedVersions").and_then(Value::as_array);
-            let versions: Vec<_> =
-                versions.into_iter().flatten().filter_map(Value::as_str).map(one_line).collect();
-            words([implementation(meta(result, "serverInfo")), versions.join(" ")])
+            let mut versions = versions.into_iter().flatten().filter_map(Value::as_str).map(one_line);
+            let first = versions.next().unwrap_or_default();
+            let more = versions.count();
+            let older = if more == 0 { String::new() } else { format!("and {more} more") };
+            words([implementation(meta(result, "serverInfo")), first, older])
         }
-        "tools/list" => list("tools", "name"),
-        "prompts/list" => list("prompts", "name"),
-        "resources/list" => list("resources", "uri"),
-        "resources/templates/list" => list("resourceTemplates", "uriTemplate"),
+        "tools/list" => list("tools", "tool", "name"),
+        "prompts/list" => list("prompts", "prompt", "name"),
+        "resources/list" => list("resources", "resource", "uri"),
+        "resources/templates/list" => list("resourceTemplates", "template", "uriTemplate"),
         "tools/call" => match result.get("structuredContent") {
             Some(data) => json(Some(data)),
             None => contents(result.get("content")),
@@ -113,9 +121,10 @@ pub(super) fn answer(result: &Value) -> String {
 
 /// How far something has come.
 pub(super) fn progress(params: &Value) -> String {
-    let number = |name: &str| params.get(name).filter(|number| number.is_number()).map(Value::to_string);
+    // As a person would write it: 1 and not 1.0.
+    let number = |name: &str| params.get(name).and_then(Value::as_f64).map(|number| number.to_string());
     let done = number("progress").unwrap_or_else(|| "?".to_owned());
-    number("total").map_or(done.clone(), |total| format!("{done}/{total}"))
+    number("total").map_or_else(|| done.clone(), |total| format!("{done}/{total}"))
 }
 
 fn contents(of: Option<&Value>) -> String {
@@ -180,6 +189,24 @@ pub(super) fn one_line(text: &str) -> String {
     printable(&short).replace(['\n', '\t'], " ")
 }
 
+/// As much of a text as fits.
+pub(super) fn fit(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let mut kept = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let wide = c.width().unwrap_or(0);
+        let room = if rest.peek().is_none() { width } else { width.saturating_sub(1) };
+        if used + wide > room {
+            kept.push('…');
+            break;
+        }
+        used += wide;
+        kept.push(c);
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -192,12 +219,20 @@ mod tests {
         assert_eq!(request("tools/call", &call), r#"tools/call add {"a":2}"#);
         assert_eq!(request("ping", &json!(null)), "ping");
         let tools = json!({"tools": [{"name": "add"}, {"name": "echo"}], "nextCursor": "x"});
-        assert_eq!(result("tools/list", &tools), "2: add, echo, and more");
+        assert_eq!(result("tools/list", &tools), "2 tools: add, echo, and more");
         let read = json!({"contents": [{"uri": "x", "mimeType": "image/png", "blob": "AAAA"}]});
         assert_eq!(result("resources/read", &read), "image/png, 3 bytes");
         let asked = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "a"}});
         assert_eq!(request("completion/complete", &asked), "completion/complete greet who=a");
         assert_eq!(error(&json!({"code": -32602, "message": "no\nway"})), "-32602 no way");
+    }
+
+    #[test]
+    fn texts_are_cut_where_they_must_be() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdef", 5), "abcd…");
+        assert_eq!(fit("日本語", 5), "日本…");
+        assert_eq!(fit("", 0), "");
     }
 
     #[test]

@@ -28,7 +28,10 @@ async fn count(
     /// The text to look at.
     text: String,
 ) -> Json<Count> {
-    Json(Count { words: text.split_whitespace().count(), lines: text.lines().count() })
+    Json(Count {
+        words: text.split_whitespace().count(),
+        lines: text.lines().count(),
+    })
 }
 
 /// What has to be known before a card can be written.
@@ -50,7 +53,9 @@ async fn card(
 ) -> Result<String> {
     let question = format!("A card for a {occasion}: some details, please.");
     match cx.elicit::<Card>(question).await? {
-        Answer::Accept(Card { to, formal: true }) => Ok(format!("Dear {to}, best wishes for your {occasion}.")),
+        Answer::Accept(Card { to, formal: true }) => {
+            Ok(format!("Dear {to}, best wishes for your {occasion}."))
+        }
         Answer::Accept(Card { to, formal: false }) => Ok(format!("Hey {to}, happy {occasion}!")),
         _ => Ok("No card was written.".into()),
     }
@@ -64,6 +69,8 @@ async fn summarise(
     /// What the reader wants to know most.
     focus: Option<String>,
 ) -> String {
-    let focus = focus.map(|focus| format!(" Pay attention to {focus}.")).unwrap_or_default();
+    let focus = focus
+        .map(|focus| format!(" Pay attention to {focus}."))
+        .unwrap_or_default();
     format!("Summarise this in three sentences.{focus}\n\n{text}")
 }

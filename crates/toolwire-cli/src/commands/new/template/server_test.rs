@@ -26,7 +26,9 @@ async fn client(version: Version) -> Result<Client> {
 async fn words_are_counted() -> Result<()> {
     for version in VERSIONS {
         let client = client(version).await?;
-        let counted = client.call("count", json!({ "text": "one two\nthree" })).await?;
+        let counted = client
+            .call("count", json!({ "text": "one two\nthree" }))
+            .await?;
         assert_eq!(counted.text(), r#"{"words":3,"lines":2}"#);
     }
     Ok(())
@@ -34,7 +36,10 @@ async fn words_are_counted() -> Result<()> {
 
 #[tokio::test]
 async fn a_missing_argument_is_told() -> Result<()> {
-    let outcome = client(Version::V2026_07_28).await?.call("count", json!({})).await?;
+    let outcome = client(Version::V2026_07_28)
+        .await?
+        .call("count", json!({}))
+        .await?;
     assert!(outcome.is_error());
     assert!(outcome.text().contains("text"), "{}", outcome.text());
     Ok(())
@@ -44,7 +49,9 @@ async fn a_missing_argument_is_told() -> Result<()> {
 async fn a_card_is_written_for_whom_it_is_for() -> Result<()> {
     for version in VERSIONS {
         let client = client(version).await?;
-        let card = client.call("card", json!({ "occasion": "birthday" })).await?;
+        let card = client
+            .call("card", json!({ "occasion": "birthday" }))
+            .await?;
         assert_eq!(card.text(), "Hey Ada, happy birthday!", "{version}");
     }
     Ok(())
@@ -53,9 +60,18 @@ async fn a_card_is_written_for_whom_it_is_for() -> Result<()> {
 #[tokio::test]
 async fn the_prompt_has_the_text_in_it() -> Result<()> {
     for version in VERSIONS {
-        let prompt = client(version).await?.get_prompt("summarise", json!({ "text": "a tale" })).await?;
-        let text = prompt.messages.first().and_then(|message| message.content.as_text());
-        assert!(text.is_some_and(|text| text.ends_with("a tale")), "{prompt:?}");
+        let prompt = client(version)
+            .await?
+            .get_prompt("summarise", json!({ "text": "a tale" }))
+            .await?;
+        let text = prompt
+            .messages
+            .first()
+            .and_then(|message| message.content.as_text());
+        assert!(
+            text.is_some_and(|text| text.ends_with("a tale")),
+            "{prompt:?}"
+        );
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ type SharedBook = Arc<Mutex<Book>>;
 
 /// Runs the command.
 pub(super) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let recorded = super::read(&options.file, terminal)?;
+    let recorded = super::read(&options.file, *terminal)?;
     let words = options.target.words(&options.words, terminal)?;
     if let Some(word) = words.rest.first() {
         return Err(Failure::new(Code::Usage, format!("`{word}` is one word too many")));

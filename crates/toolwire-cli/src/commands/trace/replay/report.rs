@@ -4,6 +4,7 @@ use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
+use super::essential;
 use crate::{
     commands::trace::summary,
     failure::{Code, Failure, Result},
@@ -11,6 +12,8 @@ use crate::{
     trace::Exchange,
 };
 
+/// How wide the summary of a request may be.
+const WIDTH: usize = 78;
 /// How many lines around a change are shown.
 const CONTEXT: usize = 2;
 
@@ -71,11 +74,18 @@ impl Report {
     pub(super) fn skipped(&mut self, exchange: &Exchange, why: &str) -> Result<()> {
         self.skipped += 1;
         if self.terminal.json {
-            self.calls.push(json!({ "method": exchange.method, "params": exchange.params, "skipped": why }));
+            self.calls.push(
+                json!({ "method": exchange.method, "params": essential(&exchange.params), "skipped": why }),
+            );
             return Ok(());
         }
-        let text = summary::request(&exchange.method, &exchange.params);
-        self.terminal.print(format_args!("{} {text} {}", "-".dimmed(), format!("(not sent: {why})").dimmed()))
+        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
+        self.terminal.print(format_args!(
+            "{} {text}
+    {}",
+            "-".dimmed(),
+            format_args!("not sent: {why}").dimmed()
+        ))
     }
 
     /// A request that was sent again.
@@ -83,7 +93,8 @@ impl Report {
         let same = verdict.is_same();
         *(if same { &mut self.same } else { &mut self.different }) += 1;
         if self.terminal.json {
-            let mut call = json!({ "method": exchange.method, "params": exchange.params, "same": same });
+            let mut call =
+                json!({ "method": exchange.method, "params": essential(&exchange.params), "same": same });
             if !same {
                 call["was"] = verdict.was.clone();
                 call["now"] = verdict.now.clone();
@@ -91,7 +102,7 @@ impl Report {
             self.calls.push(call);
             return Ok(());
         }
-        let text = summary::request(&exchange.method, &exchange.params);
+        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
         if same {
             return self.terminal.print(format_args!("{} {text}", "=".green().bold()));
         }

@@ -2,12 +2,11 @@
 
 use owo_colors::{OwoColorize, Style};
 use serde_json::Value;
-use unicode_width::UnicodeWidthChar;
 
 use crate::{
     commands::trace::{
         Recorded,
-        summary::{self, one_line},
+        summary::{self, fit, one_line},
     },
     terminal::printable,
     trace::{Conversation, Exchange, Item, Notice, Outcome, Side, asks_for_input},
@@ -85,7 +84,8 @@ impl<'a> Page<'a> {
             match asked {
                 Some(result) => self.needs_input(round, result, depth + 1),
                 None => {
-                    self.answer(round, rounds.len(), rounds.first().map_or(0, |first| first.begun), depth)
+                    let begun = rounds.first().map_or(0, |first| first.begun);
+                    self.answer(round, rounds.len(), begun, depth);
                 }
             }
         }
@@ -253,35 +253,9 @@ fn duration(micros: u64) -> String {
     }
 }
 
-/// As much of a text as fits.
-fn fit(text: &str, width: usize) -> String {
-    let mut used = 0;
-    let mut kept = String::new();
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let wide = c.width().unwrap_or(0);
-        let room = if rest.peek().is_none() { width } else { width.saturating_sub(1) };
-        if used + wide > room {
-            kept.push('…');
-            break;
-        }
-        used += wide;
-        kept.push(c);
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_cut_where_they_must_be() {
-        assert_eq!(fit("abcdef", 6), "abcdef");
-        assert_eq!(fit("abcdef", 5), "abcd…");
-        assert_eq!(fit("日本語", 5), "日本…");
-        assert_eq!(fit("", 0), "");
-    }
 
     #[test]
     fn durations_are_short() {

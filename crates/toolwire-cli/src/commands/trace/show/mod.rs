@@ -23,7 +23,7 @@ pub(super) struct Options {
 }
 
 /// Runs the command.
-pub(super) fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(super) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let recorded = super::read(&options.file, terminal)?;
     if terminal.json {
         return terminal.print_json(&document::of(&recorded));

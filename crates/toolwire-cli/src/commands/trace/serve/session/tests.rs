@@ -73,7 +73,7 @@ async fn recorded(version: Version, file: &Path) -> Recorded {
         builder(version, "red").observe(recorder.listener("real", &address)).connect(near).await.unwrap();
     assert_eq!(texts(&client).await, ["1", "red it is", "2", "counted"]);
     client.close().await.unwrap();
-    crate::commands::trace::read(file, &Terminal { json: false, verbose: 0 }).unwrap()
+    crate::commands::trace::read(file, Terminal { json: false, verbose: 0 }).unwrap()
 }
 
 #[tokio::test]
