@@ -53,7 +53,7 @@ impl Recorder {
             let text = format!("--trace: {} is there already and is no trace", path.display());
             return Err(Failure::new(Code::Usage, text).hint("give another name, or remove it first"));
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path).map_err(failed)?;
+        let file = options().open(path).map_err(failed)?;
         let recorder = Self::over(path, Box::new(file));
         let header = Header {
             format: FORMAT,
@@ -136,6 +136,15 @@ impl Output {
         // In one piece, so that a program that is killed leaves whole lines behind.
         self.to.write_all(&text)
     }
+}
+
+/// A new file that others cannot read: what was said may be private, even without the secrets.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// What a server is called in a trace. One without a name is called by its address, which may hold secrets.

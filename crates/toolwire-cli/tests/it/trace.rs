@@ -158,6 +158,8 @@ fn any_command_can_be_recorded() {
             "a new one each time"
         );
         assert!(text.contains(r#""token":"[redacted]""#), "{text}");
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(&file).unwrap()) & 0o777, 0o600);
     }
     let shown = timeless(&printed(&["show", file.to_str().unwrap()]));
     let shown = shown.replace(PROGRAM, "toolwire").replace(env!("CARGO_PKG_VERSION"), "VERSION");

@@ -80,13 +80,11 @@ impl<'a> Page<'a> {
                 self.retry(round, depth + 1);
             }
             self.items(&round.during, depth + 1);
-            let asked = round.result().filter(|result| asks_for_input(result));
-            match asked {
-                Some(result) => self.needs_input(round, result, depth + 1),
-                None => {
-                    let begun = rounds.first().map_or(0, |first| first.begun);
-                    self.answer(round, rounds.len(), begun, depth);
-                }
+            if let Some(result) = round.result().filter(|result| asks_for_input(result)) {
+                self.needs_input(round, result, depth + 1);
+            } else {
+                let begun = rounds.first().map_or(0, |first| first.begun);
+                self.answer(round, rounds.len(), begun, depth);
             }
         }
     }
