@@ -23,9 +23,10 @@ const HTTP_ADDRESS: &str = "127.0.0.1:3000";
 
 /// Serve the demonstration server, for trying clients against
 ///
-/// Without options it listens on HTTP when a person starts it, and speaks over standard input and output when a
-/// client does.
+/// Without options it listens on HTTP when a person starts it, and speaks over standard
+/// input and output when a client does.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// Serve the client at the other end of standard input and output
     #[arg(long, conflicts_with_all = ["http", "allow_origin", "allow_host"])]
@@ -35,7 +36,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     http: Option<String>,
 
-    /// Let web pages of this origin send requests, such as https://example.com; may be given several times
+    /// Let web pages of this origin send requests; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 

@@ -55,11 +55,13 @@ impl Book {
     /// The answer to a question: that to the same one, or to one with the same words, or to the next of its kind.
     pub(super) fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
         let message = params.get("message");
+        // Roots are the same however often they are asked for.
+        let free = |entry: &Entry| !entry.used || method == "roots/list";
         let same_words = |entry: &Entry| message.is_some() && entry.params.get("message") == message;
         let tests: [&dyn Fn(&Entry) -> bool; 4] = [
-            &|entry| !entry.used && entry.params == *params,
-            &|entry| !entry.used && same_words(entry),
-            &|entry| !entry.used,
+            &|entry| free(entry) && entry.params == *params,
+            &|entry| free(entry) && same_words(entry),
+            &free,
             &|entry| entry.params == *params || same_words(entry),
         ];
         let fits = |test: &&dyn Fn(&Entry) -> bool| {

@@ -27,9 +27,10 @@ use report::{Report, Verdict};
 
 /// Send the requests of a trace again, and show what changed
 ///
-/// What the server asks back is answered as in the trace. The exit code is 0 if every answer is the same, and 1
-/// if one is not.
+/// What the server asks back is answered as in the trace. The exit code is 0 if every
+/// answer is the same, and 1 if one is not.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Options {
     /// The trace
     file: PathBuf,
@@ -195,3 +196,6 @@ impl Cursors {
         params
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,8 +59,8 @@ impl Verdict {
 /// Tells as it goes, and sums up.
 pub(super) struct Report {
     terminal: Terminal,
-    same: usize,
-    different: usize,
+    pub(super) same: usize,
+    pub(super) different: usize,
     skipped: usize,
     calls: Vec<Value>,
 }

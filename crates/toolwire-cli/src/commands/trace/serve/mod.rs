@@ -16,9 +16,11 @@ use recording::Recording;
 
 /// Answer a client from a trace, over standard input and output
 ///
-/// Requests are matched by their method and parameters, and those that were sent several times are answered in
-/// the order of the trace. What the server asked back or told meanwhile is sent as well.
+/// Requests are matched by their method and parameters, and those that were sent several
+/// times are answered in the order of the trace. What the server asked back or told
+/// meanwhile is sent as well.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Options {
     /// The trace
     file: PathBuf,

@@ -171,8 +171,8 @@ impl<'a> Page<'a> {
             Some(Outcome::Error(error)) => {
                 (Style::new().red(), format!("error {}", summary::error(error)), Some(error))
             }
-            // The cancellation is among what was said meanwhile.
-            None if exchange.cancelled => return,
+            // Why there is none is among what was said meanwhile.
+            None if exchange.cancelled || failed_on_the_way(exchange) => return,
             None => return self.aside(micros, depth, Style::new().red(), "no answer".to_owned()),
         };
         self.line(Line { micros, from: Some(other), depth, style, text, note: Some(note), body });
@@ -235,6 +235,10 @@ impl<'a> Page<'a> {
             self.lines.extend(printable(&text).lines().map(|line| format!("{margin}{}", line.dimmed())));
         }
     }
+}
+
+fn failed_on_the_way(exchange: &Exchange) -> bool {
+    exchange.during.iter().any(|item| matches!(item, Item::Failed { .. }))
 }
 
 fn same_kind(one: &Notice, other: &Notice) -> bool {
