@@ -94,8 +94,8 @@ impl Recorder {
         let (direction, (message, text)) = match observed {
             Observed::Sent(bytes) => (Direction::Sent, message(&bytes)),
             Observed::Received(bytes) => (Direction::Received, message(&bytes)),
-            Observed::Closed(why) => (Direction::Closed, (None, Some(why))),
-            Observed::Failed(why) => (Direction::Failed, (None, Some(why))),
+            Observed::Closed(why) => (Direction::Closed, (None, Some(redact::sentence(&why)))),
+            Observed::Failed(why) => (Direction::Failed, (None, Some(redact::sentence(&why)))),
             other => (Direction::Failed, (None, Some(format!("{other:?}")))),
         };
         let mut output = self.lock();

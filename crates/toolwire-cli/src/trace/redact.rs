@@ -41,6 +41,11 @@ pub(super) fn message(message: &mut Value) {
     value(message, 0);
 }
 
+/// A sentence about what went wrong, without secrets: it may tell what a program has written, or a URL.
+pub(super) fn sentence(sentence: &str) -> String {
+    text(sentence, 0).into_owned()
+}
+
 fn value(of: &mut Value, depth: usize) {
     match of {
         Value::String(string) => {

@@ -28,7 +28,7 @@ fn server(greeting: &'static str) -> Server {
         let messages = vec![SamplingMessage::user(format!("Greet {}.", person.name))];
         let said = cx.sample(CreateMessageRequestParams::new(messages, 10_u64)).key("how").await?;
         let said = said.content.iter().find_map(Content::as_text).unwrap_or_default().to_owned();
-        toolwire::Result::<String>::Ok(format!("{greeting}: {said} ({} roots)", roots))
+        Ok::<_, toolwire::BoxError>(format!("{greeting}: {said} ({roots} roots)"))
     };
     Server::builder("curious", "1.0").tool(tool("curious", curious)).build().unwrap()
 }
