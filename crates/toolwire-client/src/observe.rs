@@ -2,7 +2,7 @@
 //!
 //! It is the ground for traces and logs. It can change nothing, and costs one check where nobody watches. What a
 //! transport says on its own account is not heard: HTTP makes a lost session anew, for instance, and asks for
-//! the list of tools where it needs to know their headers.
+//! the list of tools where it needs to know their headers. Nor are answers that nobody waits for any more.
 
 use std::{fmt, sync::Arc};
 

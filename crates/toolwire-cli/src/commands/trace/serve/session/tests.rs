@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toolwire::{
     Client, Server, Version,
-    client::{ClientBuilder, ElicitReply, EraChoice},
+    client::{Change, ClientBuilder, ElicitReply, EraChoice},
     memory,
     prelude::*,
     schemars,
@@ -117,4 +117,32 @@ async fn another_answer_of_the_person_gets_the_recorded_end() {
         let client = builder(version, "blue").connect(near).await.unwrap();
         assert_eq!(client.call("choose", json!({})).await.unwrap().text(), "red it is");
     }
+}
+
+#[tokio::test]
+async fn a_subscription_is_told_what_was_told_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    let address = Address::parse("http://real/").unwrap();
+    let recorder = Recorder::create(&file, "real", &address).unwrap();
+    let (near, far) = memory::pair();
+    let server = server();
+    let served = server.clone();
+    tokio::spawn(async move { served.serve(far).await });
+    let observed = builder(Version::LATEST, "red").observe(recorder.listener("real", &address));
+    let client = observed.connect(near).await.unwrap();
+    let mut listener = client.listen().tools().await.unwrap();
+    server.add_tool(tool("fresh", || async { "" })).unwrap();
+    assert_eq!(listener.next().await, Some(Change::Tools));
+    drop(listener);
+    client.close().await.unwrap();
+
+    let recorded = crate::commands::trace::read(&file, Terminal { json: false, verbose: 0 }).unwrap();
+    let (near, far) = memory::pair();
+    tokio::spawn(super::serve(far, Recording::of(recorded)));
+    let client = builder(Version::LATEST, "red").connect(near).await.unwrap();
+    // Another id than in the trace, so that marks which are not changed would not be recognised.
+    client.raw().request("ping", json!({})).await.unwrap();
+    let mut listener = client.listen().tools().await.unwrap();
+    assert_eq!(listener.next().await, Some(Change::Tools));
 }
