@@ -127,8 +127,8 @@ async fn a_subscription_is_told_what_was_told_then() {
     let recorder = Recorder::create(&file, "real", &address).unwrap();
     let (near, far) = memory::pair();
     let server = server();
-    let served = server.clone();
-    tokio::spawn(async move { served.serve(far).await });
+    let host = server.clone();
+    tokio::spawn(async move { host.serve(far).await });
     let observed = builder(Version::LATEST, "red").observe(recorder.listener("real", &address));
     let client = observed.connect(near).await.unwrap();
     let mut listener = client.listen().tools().await.unwrap();
@@ -137,9 +137,9 @@ async fn a_subscription_is_told_what_was_told_then() {
     drop(listener);
     client.close().await.unwrap();
 
-    let recorded = crate::commands::trace::read(&file, Terminal { json: false, verbose: 0 }).unwrap();
+    let trace = crate::commands::trace::read(&file, Terminal { json: false, verbose: 0 }).unwrap();
     let (near, far) = memory::pair();
-    tokio::spawn(super::serve(far, Recording::of(recorded)));
+    tokio::spawn(super::serve(far, Recording::of(trace)));
     let client = builder(Version::LATEST, "red").connect(near).await.unwrap();
     // Another id than in the trace, so that marks which are not changed would not be recognised.
     client.raw().request("ping", json!({})).await.unwrap();
