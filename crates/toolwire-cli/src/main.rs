@@ -8,6 +8,7 @@ mod failure;
 mod pages;
 mod target;
 mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 

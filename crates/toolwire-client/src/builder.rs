@@ -18,6 +18,7 @@ use crate::{
     error::Error,
     host::{Elicit, ElicitReply, Handlers},
     listen::Change,
+    observe::{Observed, Observer},
     settings::{EraChoice, Settings},
 };
 
@@ -168,6 +169,32 @@ impl ClientBuilder {
     /// Hears of changes. A modern server only tells of those that somebody [listens](Client::listen) to.
     pub fn on_change(mut self, listener: impl Fn(Change) + Send + Sync + 'static) -> Self {
         self.handlers.change = Some(Box::new(listener));
+        self
+    }
+
+    /// Watches the conversation: hears every message that passes in either direction, whole and in order, whatever
+    /// the transport, and what was lost in words. It is called while messages are sent and read, so it must
+    /// neither block nor call the client.
+    ///
+    /// Headers are no messages, so credentials in them do not come here; those in messages do.
+    ///
+    /// ```
+    /// # use toolwire_client::{Client, Error, Observed};
+    /// # async fn example() -> Result<(), Error> {
+    /// # let (transport, _) = toolwire_transport::memory::pair();
+    /// let client = Client::builder("demo", "1.0")
+    ///     .observe(|observed| match observed {
+    ///         Observed::Sent(message) => eprintln!("-> {}", String::from_utf8_lossy(&message)),
+    ///         Observed::Received(message) => eprintln!("<- {}", String::from_utf8_lossy(&message)),
+    ///         other => eprintln!("{other:?}"),
+    ///     })
+    ///     .connect(transport)
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observe(mut self, observer: impl Fn(Observed) + Send + Sync + 'static) -> Self {
+        self.handlers.observer = Some(Observer::new(observer));
         self
     }
 

@@ -48,6 +48,7 @@ mod host;
 pub mod link;
 mod listen;
 mod lock;
+mod observe;
 mod settings;
 
 pub use builder::ClientBuilder;
@@ -57,6 +58,7 @@ pub use connect::{Connection, Connector, EraCache, MAX_REMEMBERED_SERVERS, kind}
 pub use error::{Delivery, Error, ErrorKind};
 pub use host::{Elicit, ElicitReply};
 pub use listen::{Change, EndReason, ListenBuilder, Listener};
+pub use observe::Observed;
 pub use settings::{
     EraChoice, MAX_BATCH_MESSAGES, MAX_CONCURRENT_HANDLERS, MAX_CONSECUTIVE_GARBAGE, MAX_LISTENERS,
     MAX_PAGES, MAX_PENDING_REQUESTS, MAX_QUESTIONS_PER_ROUND, MAX_QUEUED_SERVER_REQUESTS, MAX_RELISTENS,

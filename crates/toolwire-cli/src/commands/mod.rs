@@ -66,7 +66,7 @@ async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
-        Command::New(options) => new::run(&options, terminal),
+        Command::New(options) => new::run(&options, *terminal),
         Command::Add(options) => config::add(&options, *terminal),
         Command::Remove(options) => config::remove(&options, *terminal),
         Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),

@@ -86,7 +86,8 @@ pub(crate) fn shell_word(word: &str) -> String {
     }
 }
 
-fn without_secrets(url: &str) -> String {
+/// A URL without credentials, query and fragment.
+pub(crate) fn without_secrets(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match url.split_once("//") {
         Some((scheme, rest)) => {

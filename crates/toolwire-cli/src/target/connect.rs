@@ -19,6 +19,10 @@ pub(crate) fn builder(target: &Target) -> ClientBuilder {
 
 /// Connects, or says why not. Nothing that was started is left behind.
 pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client> {
+    let builder = match &target.trace {
+        Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
+        None => builder,
+    };
     let connecting = async {
         match &target.address {
             Address::Command(command) => Ok(builder.connect(process(command, target.verbose)).await?),

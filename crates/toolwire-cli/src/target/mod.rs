@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use toolwire::client::EraChoice;
 
-pub(crate) use address::{Address, Command, Remote, shell_word};
+use crate::trace::Recorder;
+
+pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
 pub(crate) use connect::{builder, connect, process};
 pub(crate) use options::{TargetOptions, Words, header, seconds, variable};
 
@@ -25,4 +27,6 @@ pub(crate) struct Target {
     pub(crate) roots: Vec<std::path::PathBuf>,
     /// Whether what the server writes to its standard error is passed on.
     pub(crate) verbose: bool,
+    /// Where the conversation is written down.
+    pub(crate) trace: Option<Recorder>,
 }

@@ -1,6 +1,11 @@
 //! The options that say which server is meant; the same for every command.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{
+    env,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use clap::Args;
 use toolwire::client::EraChoice;
@@ -10,6 +15,7 @@ use crate::{
     config,
     failure::{Code, Failure, Result},
     terminal::Terminal,
+    trace::Recorder,
 };
 
 /// How long a server may take, unless `--timeout` says otherwise. A first `npx` downloads a package.
@@ -46,6 +52,14 @@ pub(crate) struct TargetOptions {
     /// Let the server work on this folder; may be given several times
     #[arg(long = "root", value_name = "FOLDER")]
     pub(crate) roots: Vec<PathBuf>,
+
+    /// Write every message down, without secrets; see toolwire trace
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// The one trace that all targets of this command are recorded in.
+    #[arg(skip)]
+    recorder: Arc<OnceLock<Recorder>>,
 }
 
 /// The positional words of a command, after the target has been taken out of them.
@@ -113,7 +127,19 @@ impl TargetOptions {
             Address::Unix(_) => {}
         }
         let verbose = terminal.verbose > 0;
-        Ok(Target { name, address, era: self.era, timeout: self.timeout, roots: self.roots.clone(), verbose })
+        let trace = self.recorder(&name, &address)?;
+        let roots = self.roots.clone();
+        Ok(Target { name, address, era: self.era, timeout: self.timeout, roots, verbose, trace })
+    }
+
+    /// Begins the trace before anything is started, so that a file that cannot be written costs nothing.
+    fn recorder(&self, name: &str, address: &Address) -> Result<Option<Recorder>> {
+        let Some(file) = &self.trace else { return Ok(None) };
+        if let Some(recorder) = self.recorder.get() {
+            return Ok(Some(recorder.clone()));
+        }
+        let recorder = Recorder::create(file, name, address)?;
+        Ok(Some(self.recorder.get_or_init(|| recorder).clone()))
     }
 }
 

@@ -102,7 +102,7 @@ impl Client {
         let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
-        Ok(InFlight::new(Arc::clone(&wire.link), Outgoing { id, method, message }, true))
+        Ok(wire.launch(Outgoing { id, method, message }, true))
     }
 
     pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {

@@ -107,7 +107,7 @@ impl Wire {
                 () = &mut timer => return Err(Failure::NotTaken(pace.idle.min(pace.total))),
             }
         }
-        let mut flight = InFlight::new(Arc::clone(&self.link), request, tell);
+        let mut flight = self.launch(request, tell);
         let mut reached = f64::NEG_INFINITY;
         let reply = loop {
             let event = tokio::select! {
@@ -140,11 +140,30 @@ impl Wire {
         reply
     }
 
+    /// Sends a request, and leaves waiting to the caller.
+    pub(crate) fn launch(&self, request: Outgoing, tell: bool) -> InFlight {
+        let Some(observer) = self.host.observer() else {
+            return InFlight::new(Arc::clone(&self.link), request, tell);
+        };
+        observer.sent(request.message.clone());
+        let flight = InFlight::new(Arc::clone(&self.link), request, tell);
+        flight.exchange.observe(observer.clone(), flight.id.clone());
+        flight
+    }
+
     /// Sends a notification.
     pub(crate) async fn notify(&self, method: &MethodName, message: Bytes) -> Result<(), Error> {
+        if let Some(observer) = self.host.observer() {
+            observer.sent(message.clone());
+        }
         match self.link.notify(message).await {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(method, Failure::Exchange(error.into())).await),
+            Err(error) => {
+                if let Some(observer) = self.host.observer() {
+                    observer.not_sent(method, &error);
+                }
+                Err(self.explain(method, Failure::Exchange(error.into())).await)
+            }
         }
     }
 
@@ -212,7 +231,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn new(link: Arc<dyn Link>, request: Outgoing, tell: bool) -> Self {
+    fn new(link: Arc<dyn Link>, request: Outgoing, tell: bool) -> Self {
         let id = request.id.clone();
         let exchange = link.start(request);
         Self { link, id, exchange, open: true, tell }
@@ -236,6 +255,7 @@ impl InFlight {
     /// Waits for nothing any more, and tells nobody.
     pub(crate) fn forget(&mut self) {
         if std::mem::replace(&mut self.open, false) {
+            self.exchange.unobserve();
             self.link.abandon(&self.id, false);
         }
     }
@@ -244,6 +264,8 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if self.open {
+            // That nobody waits any more is no failure of the link.
+            self.exchange.unobserve();
             self.link.abandon(&self.id, self.tell);
         }
     }

@@ -51,6 +51,9 @@ async fn attempt<K, C: Connector<K>>(
     loop {
         let host = Arc::new(Host::new(Arc::clone(&handlers), &settings));
         let made = connector.connect(Inbox::new(Arc::clone(&host))).await.map_err(|error| {
+            if let Some(observer) = host.observer() {
+                observer.failed(format_args!("the connection could not be made: {error}"));
+            }
             Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made")
                 .with_source(error)
         })?;

@@ -18,7 +18,7 @@ use toolwire_protocol::{
 use toolwire_transport::BoxFuture;
 
 use super::elicit::{Elicit, ElicitReply};
-use crate::listen::Change;
+use crate::{listen::Change, observe::Observer};
 
 type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
 type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
@@ -35,6 +35,7 @@ pub(crate) struct Handlers {
     pub(crate) notification: Option<Listener<Notification>>,
     pub(crate) log: Option<Listener<LoggingMessageNotificationParams>>,
     pub(crate) change: Option<Listener<Change>>,
+    pub(crate) observer: Option<Observer>,
     pub(crate) extensions: CapabilityMap,
     pub(crate) experimental: CapabilityMap,
 }

@@ -26,6 +26,7 @@ use crate::{
     clock::Clock,
     listen::{Change, Hub},
     lock::lock,
+    observe::Observer,
     settings::{Limits, Settings},
 };
 use desk::{Answer, Desk};
@@ -61,6 +62,11 @@ impl Host {
 
     pub(crate) const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Whoever watches the conversation.
+    pub(crate) fn observer(&self) -> Option<&Observer> {
+        self.handlers.observer.as_ref()
     }
 
     pub(crate) fn capabilities(&self, era: Era) -> ClientCapabilities {

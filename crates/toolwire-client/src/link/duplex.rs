@@ -111,7 +111,9 @@ impl Link for DuplexLink {
             let params = CancelledNotificationParams::new().request_id(id.clone());
             if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
                 // Without a connection there is nothing to cancel.
-                let _ = self.core.queue.post(message);
+                if self.core.queue.post(message.clone()).is_ok() {
+                    self.inbox.sent(&message);
+                }
             }
         }
     }
@@ -197,7 +199,7 @@ impl Core {
             Err(fault) if fault.kind == FaultKind::Batch && self.batches.load(Ordering::Relaxed) => {
                 self.accept_batch(bytes, inbox)
             }
-            Err(fault) => self.reject(&fault),
+            Err(fault) => self.reject(&fault, inbox),
         }
     }
 
@@ -208,14 +210,15 @@ impl Core {
                     self.dispatch(message, inbox);
                     true
                 }
-                Err(fault) => self.reject(&fault) || any,
+                Err(fault) => self.reject(&fault, inbox) || any,
             }),
-            Err(fault) => self.reject(&fault),
+            Err(fault) => self.reject(&fault, inbox),
         }
     }
 
     /// Deals with what is no message; always `false`.
-    fn reject(&self, fault: &EnvelopeFault) -> bool {
+    fn reject(&self, fault: &EnvelopeFault, inbox: &Inbox) -> bool {
+        inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
         tracing::warn!(%fault, "the server sent something that is no message");
         let Some(id) = &fault.id else { return false };
         match fault.kind {
@@ -227,7 +230,9 @@ impl Core {
                 }
             }
             FaultKind::WrongParamsType => {
-                post_answer(&self.queue, write_error(Some(id), &fault.rpc_error()));
+                let answer = write_error(Some(id), &fault.rpc_error());
+                inbox.sent(&answer);
+                post_answer(&self.queue, answer);
             }
             _ => {}
         }
@@ -320,6 +325,7 @@ async fn read_loop<S: Source>(
             Err(error) if error.is_fatal() => break Some(error.to_string()),
             Err(error) => {
                 tracing::warn!(%error, "a message of the server was lost");
+                inbox.unreadable(format_args!("a message of the server was lost: {error}"));
                 false
             }
         };

@@ -8,11 +8,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use toolwire_protocol::{Notification, Params, RpcError};
+use toolwire_protocol::{Notification, Params, RequestId, RpcError};
 use toolwire_transport::BoxFuture;
 
 use super::{LinkError, LinkErrorKind};
-use crate::{error::Delivery, lock::lock, settings::MAX_WAITING_PROGRESS};
+use crate::{error::Delivery, lock::lock, observe::Observer, settings::MAX_WAITING_PROGRESS};
 
 /// The answer to a request: its result, or why there is none.
 pub type Reply = Result<Params, ExchangeError>;
@@ -62,6 +62,22 @@ struct State {
     reply: Option<Reply>,
     finished: bool,
     waker: Option<Waker>,
+    /// Whoever watches, and the id of the request.
+    observer: Option<(Observer, RequestId)>,
+}
+
+impl State {
+    fn observe_progress(&self, notification: &Notification) {
+        if let Some((observer, _)) = &self.observer {
+            observer.received_notification(notification);
+        }
+    }
+
+    fn observe_reply(&self, reply: &Reply) {
+        if let Some((observer, id)) = &self.observer {
+            observer.received_reply(id, reply);
+        }
+    }
 }
 
 impl Exchange {
@@ -83,6 +99,21 @@ impl Exchange {
         let (feed, exchange) = Self::channel();
         feed.finish(Err(error.into()));
         exchange
+    }
+
+    /// Tells an observer what comes, in the order in which it comes, and what has come already.
+    pub(crate) fn observe(&self, observer: Observer, id: RequestId) {
+        let mut state = lock(&self.shared);
+        state.observer = Some((observer, id));
+        state.progress.iter().for_each(|notification| state.observe_progress(notification));
+        if let Some(reply) = &state.reply {
+            state.observe_reply(reply);
+        }
+    }
+
+    /// Tells nobody any more.
+    pub(crate) fn unobserve(&self) {
+        lock(&self.shared).observer = None;
     }
 
     /// Waits for the next event. After the answer there is none, so it must not be called again.
@@ -121,6 +152,7 @@ impl ExchangeFeed {
         if state.finished {
             return;
         }
+        state.observe_progress(&notification);
         if state.progress.len() >= MAX_WAITING_PROGRESS {
             state.progress.pop_back();
         }
@@ -137,7 +169,9 @@ impl ExchangeFeed {
         let mut state = lock(&self.shared);
         if !state.finished {
             state.finished = true;
-            state.reply = Some(reply());
+            let reply = reply();
+            state.observe_reply(&reply);
+            state.reply = Some(reply);
             wake(state);
         }
     }

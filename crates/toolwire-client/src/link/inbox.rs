@@ -20,16 +20,48 @@ impl Inbox {
 
     /// A request of the server; `answer` is called with the whole response, unless the request is cancelled.
     pub fn request(&self, request: Request, answer: impl FnOnce(Bytes) + Send + 'static) {
-        Host::request(&self.host, request, Box::new(answer));
+        match self.host.observer().cloned() {
+            None => Host::request(&self.host, request, Box::new(answer)),
+            Some(observer) => {
+                observer.received_request(&request);
+                let answer = move |message: Bytes| {
+                    observer.sent(message.clone());
+                    answer(message);
+                };
+                Host::request(&self.host, request, Box::new(answer));
+            }
+        }
     }
 
     /// A notification that is not the progress of a request of this client.
     pub fn notification(&self, notification: &Notification) {
+        if let Some(observer) = self.host.observer() {
+            observer.received_notification(notification);
+        }
         self.host.notification(notification);
+    }
+
+    /// The link has sent this message without having been given it, as it does to cancel a request. Only those
+    /// who [observe](crate::ClientBuilder::observe) hear of it.
+    pub fn sent(&self, message: &Bytes) {
+        if let Some(observer) = self.host.observer() {
+            observer.sent(message.clone());
+        }
+    }
+
+    /// Something came that is no message, or that belongs to nothing. Only those who
+    /// [observe](crate::ClientBuilder::observe) hear of it.
+    pub fn unreadable(&self, why: impl fmt::Display) {
+        if let Some(observer) = self.host.observer() {
+            observer.failed(why);
+        }
     }
 
     /// The connection is over, for this reason.
     pub fn closed(&self, why: &str) {
+        if let Some(observer) = self.host.observer() {
+            observer.closed(why);
+        }
         self.host.closed(why);
     }
 

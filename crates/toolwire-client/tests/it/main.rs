@@ -11,6 +11,7 @@ mod hostile;
 mod link;
 mod listen;
 mod negotiate;
+mod observe;
 mod pages;
 mod restore;
 mod rounds;

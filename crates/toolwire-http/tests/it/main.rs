@@ -9,6 +9,8 @@ mod client_legacy;
 #[cfg(feature = "client")]
 mod client_modern;
 #[cfg(feature = "client")]
+mod client_observe;
+#[cfg(feature = "client")]
 mod client_probe;
 #[cfg(feature = "client")]
 mod client_resume;

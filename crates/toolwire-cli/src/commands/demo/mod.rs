@@ -12,6 +12,7 @@ use owo_colors::OwoColorize;
 use tokio::runtime::Runtime;
 
 use crate::{
+    commands::serve,
     demo_server,
     failure::{Code, Explain, Failure, Result},
 };
@@ -46,7 +47,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let runtime = Runtime::new().context("the runtime could not be started")?;
     if options.stdio {
-        return runtime.block_on(serve());
+        return runtime.block_on(serve_on_stdio());
     }
     let mut page = Page::new(anstream::stdout());
     show(&runtime, &mut page)?;
@@ -86,14 +87,8 @@ fn another_round() -> Result<bool> {
 }
 
 /// Serves until standard input ends.
-async fn serve() -> Result<()> {
-    if io::stdin().is_terminal() {
-        let text = "this serves MCP hosts; type one JSON-RPC message per line, Ctrl-D leaves";
-        writeln!(anstream::stderr(), "{} {text}", "hint:".cyan().bold())?;
-    }
-    let transport = toolwire::stdio()
-        .context("standard input and output cannot be used")
-        .hint("start it from an MCP host, or give it pipes: toolwire demo --stdio < requests > answers")?;
+async fn serve_on_stdio() -> Result<()> {
+    let transport = serve::transport()?;
     let server = demo_server::server().map_err(|error| Failure::new(Code::Other, error.to_string()))?;
     server.serve(transport).await.map_err(|error| Failure::new(Code::Other, error.to_string()))?;
     Ok(())

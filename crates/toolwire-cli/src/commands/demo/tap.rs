@@ -1,18 +1,15 @@
-//! A transport that notes what passes, so that the tour shows what was said and not what should have been.
+//! Notes what passes, so that the tour shows what was said and not what should have been.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde::Deserialize;
-use toolwire::transport::{Duplex, ReceiveError, Sink, Source};
+use toolwire::client::Observed;
 
 /// How many messages are kept, from the first on. A connection is made with three at most.
 const MAX_KEPT: usize = 8;
 
-/// What has passed through a [`Tapped`] transport.
+/// What has passed between a client and its server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tap(Arc<Mutex<Vec<(Direction, Bytes)>>>);
 
@@ -24,9 +21,14 @@ pub(super) enum Direction {
 }
 
 impl Tap {
-    /// Puts the tap on a transport.
-    pub(super) fn on<D: Duplex>(&self, inner: D) -> Tapped<D> {
-        Tapped { inner, tap: self.clone() }
+    /// What a client is to be observed with.
+    pub(super) fn listener(&self) -> impl Fn(Observed) + Send + Sync + 'static + use<> {
+        let tap = self.clone();
+        move |observed| match observed {
+            Observed::Sent(message) => tap.note(Direction::Sent, message),
+            Observed::Received(message) => tap.note(Direction::Received, message),
+            _ => {}
+        }
     }
 
     /// The first messages, each by its method, or as the answer to one.
@@ -45,72 +47,24 @@ impl Tap {
         kept.iter().map(|(direction, message)| (*direction, name(message))).collect()
     }
 
-    fn note(&self, direction: Direction, message: &Bytes) {
+    fn note(&self, direction: Direction, message: Bytes) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_KEPT {
-            kept.push((direction, message.clone()));
+            kept.push((direction, message));
         }
-    }
-}
-
-/// A transport with a [`Tap`] on it.
-#[derive(Debug)]
-pub(super) struct Tapped<T> {
-    inner: T,
-    tap: Tap,
-}
-
-impl<D: Duplex> Duplex for Tapped<D> {
-    type Source = Tapped<D::Source>;
-    type Sink = Tapped<D::Sink>;
-
-    fn split(self) -> (Self::Source, Self::Sink) {
-        let (source, sink) = self.inner.split();
-        (Tapped { inner: source, tap: self.tap.clone() }, Tapped { inner: sink, tap: self.tap })
-    }
-}
-
-impl<S: Source> Source for Tapped<S> {
-    async fn receive(&mut self) -> Result<Option<Bytes>, ReceiveError> {
-        let message = self.inner.receive().await?;
-        if let Some(message) = &message {
-            self.tap.note(Direction::Received, message);
-        }
-        Ok(message)
-    }
-}
-
-impl<S: Sink> Sink for Tapped<S> {
-    async fn send(&mut self, message: Bytes) -> io::Result<()> {
-        self.tap.note(Direction::Sent, &message);
-        self.inner.send(message).await
-    }
-
-    async fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush().await
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        self.inner.close().await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolwire::memory;
-
     use super::*;
 
-    #[tokio::test]
-    async fn the_first_messages_are_kept_and_all_pass() {
+    #[test]
+    fn only_the_first_messages_are_kept() {
         let tap = Tap::default();
-        let (near, far) = memory::pair();
-        let (_source, mut sink) = tap.on(near).split();
-        let (mut far_source, _far_sink) = far.split();
+        let hear = tap.listener();
         for message in ["{\"method\":\"ping\"}", "{\"result\":{}}", "?"].iter().cycle().take(20) {
-            sink.send(Bytes::from_static(message.as_bytes())).await.unwrap();
-            sink.flush().await.unwrap();
-            assert_eq!(far_source.receive().await.unwrap().unwrap(), message);
+            hear(Observed::Sent(Bytes::from_static(message.as_bytes())));
         }
         let seen = tap.first_messages();
         assert_eq!(seen.len(), MAX_KEPT);

@@ -1,17 +1,116 @@
-//! `toolwire serve`: serve the demonstration server.
+//! `toolwire serve`: the demonstration server, for trying clients against.
+//!
+//! Each transport has a file of its own here, and a variant in [`Place`].
+
+mod http;
+mod stdio;
+
+use std::io::{self, IsTerminal};
 
 use clap::Args;
+use toolwire::Server;
 
 use crate::{
+    demo_server,
     failure::{Code, Failure, Result},
     terminal::Terminal,
 };
 
-/// Serve the demonstration server
+pub(crate) use stdio::transport;
+
+/// Where it listens unless told otherwise.
+const HTTP_ADDRESS: &str = "127.0.0.1:3000";
+
+/// Serve the demonstration server, for trying clients against
+///
+/// Without options it listens on HTTP when a person starts it, and speaks over standard
+/// input and output when a client does.
 #[derive(Args, Debug)]
-pub(crate) struct Options {}
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    /// Serve the client at the other end of standard input and output
+    #[arg(long, conflicts_with_all = ["http", "allow_origin", "allow_host"])]
+    stdio: bool,
+
+    /// Listen on this address, at the path /mcp; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
+    http: Option<String>,
+
+    /// Let web pages of this origin send requests; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+
+    /// Answer to this host name as well; may be given several times
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+}
+
+/// Where clients find the server.
+enum Place<'a> {
+    Stdio,
+    Http(&'a str),
+}
+
+impl Options {
+    fn place(&self) -> Place<'_> {
+        match &self.http {
+            Some(address) => Place::Http(address),
+            None if self.stdio => Place::Stdio,
+            None if io::stdin().is_terminal()
+                || !self.allow_origin.is_empty()
+                || !self.allow_host.is_empty() =>
+            {
+                Place::Http(HTTP_ADDRESS)
+            }
+            None => Place::Stdio,
+        }
+    }
+}
 
 /// Runs the command.
-pub(crate) async fn run(_options: &Options, _terminal: &Terminal) -> Result<()> {
-    Err(Failure::new(Code::Other, "not built yet"))
+pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let server = demo_server::server().map_err(|error| Failure::new(Code::Other, error.to_string()))?;
+    let serving = async {
+        match options.place() {
+            Place::Stdio => stdio::serve(&server).await,
+            Place::Http(address) => http::serve(&server, address, options, terminal).await,
+        }
+    };
+    tokio::select! {
+        ended = serving => ended,
+        // It went on draining for too long.
+        () = stopped(&server, terminal) => Err(Failure::told(Code::Interrupted)),
+    }
+}
+
+/// Lets the server finish at the first signal, and gives up on it at the second.
+async fn stopped(server: &Server, terminal: &Terminal) {
+    signalled().await;
+    server.shutdown();
+    if terminal.is_live() {
+        terminal.note("\nfinishing what is under way; Ctrl-C again leaves at once");
+    }
+    signalled().await;
+}
+
+/// Waits for Ctrl-C, or for the system to ask for the end.
+async fn signalled() {
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // It cannot be waited for, so it ends the program in its own way.
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let Ok(mut terminated) = signal(SignalKind::terminate()) else { return interrupted.await };
+        tokio::select! {
+            () = interrupted => {}
+            _ = terminated.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    interrupted.await;
 }

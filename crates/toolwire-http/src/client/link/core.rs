@@ -203,6 +203,7 @@ impl Core {
     /// Deals with what is no message; always `false`.
     fn reject(&self, fault: &EnvelopeFault) -> bool {
         tracing::warn!(%fault, "the server sent something that is no message");
+        self.inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
         if let Some(id) = &fault.id {
             match fault.kind {
                 FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
@@ -261,6 +262,11 @@ impl Core {
     /// There is a new session in place of a lost one.
     pub(super) fn session_renewed(&self) {
         self.inbox.session_renewed();
+    }
+
+    /// This was sent without having been given to the link.
+    pub(super) fn sent(&self, message: &Bytes) {
+        self.inbox.sent(message);
     }
 
     /// A notification that belongs to no request.

@@ -64,6 +64,7 @@ impl Link for HttpLink {
         }
         let params = CancelledNotificationParams::new().request_id(id.clone());
         if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
+            self.core.sent(&message);
             self.core.post(message, "a cancellation");
         }
     }

@@ -41,6 +41,7 @@ impl Guest {
         let heard = Arc::clone(&logs);
         let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
             .era(EraChoice::Version(version))
+            .observe(tap.listener())
             .on_notification(move |notification| {
                 if notification.method.known() == Some(Method::LoggingMessage)
                     && let Ok(log) = notification.params.decode::<LoggingMessageNotificationParams>()
@@ -49,8 +50,7 @@ impl Guest {
                 }
             });
         let begin = Instant::now();
-        let client =
-            builder.connect(tap.on(near)).await.with_context(|| format!("no connection in {version}"))?;
+        let client = builder.connect(near).await.with_context(|| format!("no connection in {version}"))?;
         let connected_in = begin.elapsed();
         // The first call of a program pays for memory and code that nobody has touched yet, so it does not count.
         client.call("echo", json!({ "text": "warm" })).await?;
