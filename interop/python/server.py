@@ -1,7 +1,11 @@
-"""Serves the shared catalogue on stdio with the Python SDK, in both eras.   python server.py"""
+"""Serves the shared catalogue with the Python SDK, in both eras.   python server.py [http]
+
+On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse.
+"""
 
 import base64
 import logging
+import sys
 import warnings
 
 from mcp.server import MCPServer
@@ -84,4 +88,9 @@ if __name__ == "__main__":
     # Logging is deprecated in 2026-07-28 but still part of it, so it is still tested.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    server.run("stdio")
+    if sys.argv[1:] == ["http"]:
+        import lively
+
+        lively.serve(server)
+    else:
+        server.run("stdio")
