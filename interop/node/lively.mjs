@@ -4,6 +4,7 @@
 //   sample    (context, params, then) => the same with the client's model
 //   signal    (context) => the signal that the request was cancelled
 //   hangUp    (context) => closes the stream of the request, and says whether it could
+//   drop      (context) => closes the stream that belongs to no request
 //   changed   (server) => says on the stream that belongs to no request that the list of tools has changed
 //   sessions  () => how many sessions there are
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -53,6 +54,11 @@ export function enliven(server, sdk) {
     if (!sdk.hangUp(context)) return { ...text('there is no stream to close'), isError: true };
     await sleep(NAP_MS);
     return text('rested');
+  });
+  tool('drop', 'Closes the stream of no request, and then says on it that the list of tools has changed', async (context) => {
+    await sdk.drop(context);
+    await sdk.changed(server);
+    return text('dropped');
   });
   tool('sessions', 'How many sessions there are', async () => text(String(sdk.sessions())));
   return server;

@@ -32,6 +32,7 @@ const sdk = {
     context.closeSSEStream?.();
     return context.closeSSEStream !== undefined;
   },
+  drop: async (context) => context.closeStandaloneSSEStream(),
   changed: (server) => server.server.sendToolListChanged(),
   sessions: () => sessions.size,
 };

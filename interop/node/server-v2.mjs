@@ -42,6 +42,7 @@ const sdk = {
     context.http?.closeSSE?.();
     return context.http?.closeSSE !== undefined;
   },
+  drop: async (context) => context.http.closeStandaloneSSE(),
   sessions: () => sessions.size,
 };
 

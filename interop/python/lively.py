@@ -92,9 +92,15 @@ async def nap(ctx: Context) -> str:
     return "rested"
 
 
+async def drop(ctx: Context) -> str:
+    await ctx.close_standalone_sse_stream()
+    await ctx.session.send_tool_list_changed()
+    return "dropped"
+
+
 def serve(server: MCPServer) -> None:
     """Serves on a free port of the loopback, which is printed."""
-    for tool in (ask, think, wait, cancelled, change, nap):
+    for tool in (ask, think, wait, cancelled, change, nap, drop):
         server.add_tool(tool, structured_output=False)
     app = server.streamable_http_app(event_store=Events(), retry_interval=RETRY_MS)
     app.routes.extend(server.sse_app(message_path="/messages/").routes)
