@@ -11,7 +11,8 @@ use toolwire::{
 const NAMES: [&str; 5] = ["Ada", "Alan", "Barbara", "Grace", "Linus"];
 
 /// The smallest PNG there is: one transparent pixel.
-const LOGO: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\xdacd\
+const LOGO: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\xdacd\
     `\xf8_\x0f\0\x02\x87\x01\x80\xebG\xba\x92\0\0\0\0IEND\xaeB`\x82";
 
 pub(crate) fn routes() -> Group {
