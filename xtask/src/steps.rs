@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{conformance, documents, edges, interop, licences};
+use crate::{browser, conformance, documents, edges, interop, licences};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -38,6 +38,7 @@ const STEPS: &[Step] = &[
         about: "other makers' SDKs, both directions, both eras, every transport",
         work: interop::run,
     },
+    Step { name: "browser", about: "pages of other origins in Chromium", work: browser::run },
     Step {
         name: "conformance",
         about: "the official suite, server and client, both eras",

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::process::Program;
 
 /// Runs a walk and counts its checks; any check that failed, or a walk without checks, is an error.
-pub(super) fn judge(walk: Program) -> Result<usize, String> {
+pub(crate) fn judge(walk: Program) -> Result<usize, String> {
     let (status, output) = walk.output()?;
     let checks = checks(&output)?;
     if !status.success() {

@@ -14,7 +14,7 @@ use crate::workspace::{Workspace, root};
 
 pub(crate) use install::install_node;
 use install::{install_python, venv_python};
-use judge::judge;
+pub(crate) use judge::judge;
 
 /// A first build of the program may be slow.
 const BUILD_LIMIT: Duration = Duration::from_mins(30);
