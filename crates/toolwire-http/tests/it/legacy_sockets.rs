@@ -107,7 +107,7 @@ async fn restless(peer: Peer, id: u64) {
                 Err(_) => break,
             }
         }
-        stream = Events::of(peer.get(Some(&last)).await);
+        stream = Events::resumed(peer.get(Some(&last)).await);
     }
 }
 

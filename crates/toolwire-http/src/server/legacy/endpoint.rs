@@ -215,6 +215,11 @@ impl LegacyEndpoint {
                 let (Some(event), Some(stream)) = (event, stream) else {
                     return Denial::cannot_resume().response(None);
                 };
+                if stream.is_over_after(event.sequence) {
+                    // This is how an event source is told not to come back. A stream that ends at once would have
+                    // it ask for an answer that never comes, of a request that was cancelled, again and again.
+                    return response::empty(StatusCode::NO_CONTENT);
+                }
                 (stream, event.sequence)
             }
         };

@@ -242,6 +242,12 @@ impl Stream {
         self.lock().ended
     }
 
+    /// Whether nothing has come after an event, and nothing will.
+    pub(super) fn is_over_after(&self, sequence: u64) -> bool {
+        let state = self.lock();
+        state.ended.is_some() && sequence >= state.last
+    }
+
     pub(super) fn is_newest(&self, connection: u64) -> bool {
         self.lock().connection == connection
     }
