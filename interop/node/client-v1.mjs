@@ -1,6 +1,6 @@
 // Calls a server with the TypeScript SDK v1.
 //   node client-v1.mjs legacy -- COMMAND [ARGUMENTS...]
-//   node client-v1.mjs legacy http|sse URL
+//   node client-v1.mjs legacy http|stateless|sse URL
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -41,7 +41,7 @@ if (wire) {
     request: (method) => client.request({ method }, ResultSchema),
   };
   await walk(report, peer);
-  if (link.how !== 'stdio') await livelyWalk(report, peer);
+  if (['http', 'sse'].includes(link.how)) await livelyWalk(report, peer);
 }
 await report.check('close', () => client.close());
 report.finish();

@@ -1,6 +1,6 @@
 // Calls a server with the TypeScript SDK v2.
 //   node client-v2.mjs legacy|modern|auto -- COMMAND [ARGUMENTS...]
-//   node client-v2.mjs legacy|modern|auto http|sse URL
+//   node client-v2.mjs legacy|modern|auto http|stateless|sse URL
 // `legacy` makes the handshake, `modern` insists on 2026-07-28, `auto` finds out and must find 2026-07-28.
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -45,7 +45,7 @@ if (wire) {
     request: (method) => client.request({ method }, z.looseObject({})),
   };
   await walk(report, peer);
-  if (link.how !== 'stdio') await livelyWalk(report, peer);
+  if (['http', 'sse'].includes(link.how)) await livelyWalk(report, peer);
 }
 await report.check('close', () => client.close());
 report.finish();

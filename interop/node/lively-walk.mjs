@@ -1,9 +1,9 @@
 // What is checked on HTTP besides the walk: questions from the server, cancellation, messages that belong to no
 // request, streams that are closed and come back, and sessions. `peer` has, besides what `walk.mjs` needs:
-//   how        'http' or 'sse'
 //   url        where the server is
 //   transport  the SDK's transport
 //   requests   every HTTP request that was made so far
+//   cutStreams cuts the streams that belong to no request
 //   changes    the notifications so far that the list of tools has changed
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from './check.mjs';
@@ -31,6 +31,8 @@ export async function livelyWalk(report, peer) {
   if (peer.how === 'http') await report.check('a session in the legacy era only', () => session(peer));
   if (peer.how === 'http' && !peer.modern) {
     await report.check('a stream that was closed is resumed', () => resumption(peer, said));
+    await report.check('the stream of no request is resumed', () => cut(peer, said));
+    await report.check('no stream is asked for again and again', () => patience(peer));
     await report.check('the session ends', () => termination(peer));
   }
 }
@@ -74,11 +76,35 @@ async function session({ modern, transport, requests }) {
 }
 
 async function resumption({ requests }, said) {
-  requests.length = 0;
+  const before = resumed(requests).length;
   assert.equal(await said('nap'), 'rested');
-  const resumed = requests.filter(({ method, headers }) => method === 'GET' && headers.has('last-event-id'));
-  assert.ok(resumed.length > 0, 'the client did not come back');
+  assert.ok(resumed(requests).length > before, 'the client did not come back');
 }
+
+// The client does not hear of what is said while its stream is cut, and has to be told when it comes back.
+async function cut({ requests, changes, cutStreams }, said) {
+  // What was said before may still be under way.
+  await sleep(SOON_MS);
+  changes.length = 0;
+  const before = resumed(requests).length;
+  cutStreams();
+  await said('change');
+  await eventually('the notification', async () => changes.length > 0);
+  assert.equal(changes.length, 1);
+  assert.ok(resumed(requests).length > before, 'the client did not come back');
+}
+
+// The call that was cancelled some seconds ago has no answer, and a client that is not told would wait for it.
+async function patience({ requests }) {
+  const ids = resumed(requests);
+  assert.equal(new Set(ids).size, ids.length, ids.join(' '));
+}
+
+// Where the client has taken up streams again.
+const resumed = (requests) =>
+  requests
+    .filter(({ method, headers }) => method === 'GET' && headers.has('last-event-id'))
+    .map(({ headers }) => headers.get('last-event-id'));
 
 async function termination({ transport, url }) {
   const { sessionId } = transport;

@@ -1,5 +1,5 @@
-// Serves the shared catalogue with the TypeScript SDK v1.   node server-v1.mjs [http]
-// On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse.
+// Serves the shared catalogue with the TypeScript SDK v1.   node server-v1.mjs [http|stateless]
+// On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse; with `stateless` without sessions.
 import { randomUUID } from 'node:crypto';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
@@ -58,6 +58,16 @@ async function open() {
   return transport;
 }
 
+// Every request has a server of its own, and nothing is said to a client that has not asked.
+async function stateless(request, response) {
+  if (request.method !== 'POST') return void response.writeHead(405, { allow: 'POST' }).end();
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+  const server = make();
+  response.once('close', () => void server.close());
+  await server.connect(transport);
+  await transport.handleRequest(request, response);
+}
+
 const streams = new Map();
 
 async function sse(request, response) {
@@ -74,5 +84,7 @@ async function messages(request, response, url) {
   await transport.handlePostMessage(request, response);
 }
 
-if (process.argv[2] === 'http') listen({ '/mcp': mcp, '/sse': sse, '/messages': messages });
+const how = process.argv[2];
+if (how === 'http') listen({ '/mcp': mcp, '/sse': sse, '/messages': messages });
+else if (how === 'stateless') listen({ '/mcp': stateless });
 else await make().connect(new StdioServerTransport());

@@ -1,5 +1,6 @@
-// Serves the shared catalogue with the TypeScript SDK v2, in both eras.   node server-v2.mjs [http]
-// On stdio; with `http` on Streamable HTTP at /mcp, with sessions in the legacy era.
+// Serves the shared catalogue with the TypeScript SDK v2, in both eras.   node server-v2.mjs [http|stateless]
+// On stdio; with `http` on Streamable HTTP at /mcp, with sessions in the legacy era; with `stateless` as this SDK serves
+// when nothing else is said.
 import { randomUUID } from 'node:crypto';
 import {
   McpServer,
@@ -79,5 +80,11 @@ async function mcp(incoming, response, url) {
   await answer(response, await (old ? legacy(request) : modern.fetch(request)));
 }
 
-if (process.argv[2] === 'http') listen({ '/mcp': mcp });
+const both = createMcpHandler(make);
+const stateless = async (incoming, response, url) =>
+  answer(response, await both.fetch(webRequest(incoming, response, url)));
+
+const how = process.argv[2];
+if (how === 'http') listen({ '/mcp': mcp });
+else if (how === 'stateless') listen({ '/mcp': stateless });
 else serveStdio(make);

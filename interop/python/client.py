@@ -1,7 +1,7 @@
 """Calls a server with the Python SDK.
 
     python client.py legacy|modern|auto -- COMMAND [ARGUMENTS...]
-    python client.py legacy|modern|auto http|sse URL
+    python client.py legacy|modern|auto http|stateless|sse URL
 
 `legacy` makes the handshake, `modern` speaks 2026-07-28 from the first message, `auto` finds out and must
 find 2026-07-28. Prints one JSON line per check and exits non-zero when one fails.
@@ -105,9 +105,10 @@ async def refusal(answer: Awaitable[Any]) -> int:
 class Walk:
     """The walk through a server that offers the shared catalogue (see ../README.md)."""
 
-    def __init__(self, report: Report, era: str, logs: list[LoggingMessageNotificationParams]) -> None:
+    def __init__(self, report: Report, era: str, how: str, logs: list[LoggingMessageNotificationParams]) -> None:
         self.check = report.check
         self.era = era
+        self.how = how
         self.modern = era != "legacy"
         self.logs = logs
 
@@ -127,7 +128,6 @@ class Walk:
             ("arguments that do not fit are a result with isError", self.wrong_arguments),
             ("an unknown tool is refused", self.unknown_tool),
             ("progress", self.progress),
-            ("log messages", self.log_messages),
             ("resources/read of text", self.read_text),
             ("resources/read of a blob", self.read_blob),
             ("resources/read of a template", self.read_template),
@@ -139,6 +139,9 @@ class Walk:
             ("completion of a template variable", self.complete_template),
             ("an unknown method is -32601", self.unknown_method),
         ]
+        # Without a session nobody knows which messages a legacy client wants.
+        if self.how != "stateless":
+            checks.append(("log messages", self.log_messages))
         if self.modern:
             checks.append(("no log without asking", self.silent_logs))
             checks.append(("subscriptions/listen is acknowledged", self.listen))
@@ -285,11 +288,19 @@ class Walk:
 class Lively:
     """What is checked on HTTP besides the walk (see ../README.md)."""
 
-    def __init__(self, report: Report, walk: Walk, changes: list[Any], requests: list[httpx2.Request]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        walk: Walk,
+        changes: list[Any],
+        requests: list[httpx2.Request],
+        streams: list[httpx2.Response],
+    ) -> None:
         self.check = report.check
         self.walk = walk
         self.changes = changes
         self.requests = requests
+        self.streams = streams
 
     async def run(self, how: str) -> None:
         await self.check("elicitation", self.elicitation)
@@ -300,6 +311,7 @@ class Lively:
             await self.check("a session in the legacy era only", self.session)
         if how == "http" and not self.walk.modern:
             await self.check("a stream that was closed is resumed", self.resumption)
+            await self.check("the stream of no request is resumed", self.cut)
 
     async def said(self, name: str) -> str:
         result = await self.walk.call(name, {})
@@ -350,9 +362,30 @@ class Lively:
         same(bool(named), not self.walk.modern)
 
     async def resumption(self) -> None:
-        self.requests.clear()
+        before = self.resumed()
         same(await self.said("nap"), "rested")
-        holds(any("last-event-id" in request.headers for request in self.requests), "the client did not come back")
+        holds(self.resumed() > before, "the client did not come back")
+
+    def resumed(self) -> int:
+        """How often the client has taken up a stream again."""
+        return len([request for request in self.requests if "last-event-id" in request.headers])
+
+    async def cut(self) -> None:
+        # What was said before may still be under way.
+        await anyio.sleep(SOON_SECONDS)
+        self.changes.clear()
+        before = self.resumed()
+        # The client does not hear of what is said now, and has to be told when it comes back.
+        for stream in self.streams:
+            await stream.aclose()
+        await self.said("change")
+
+        async def told() -> bool:
+            return len(self.changes) > 0
+
+        await eventually("the notification", told)
+        same(len(self.changes), 1)
+        holds(self.resumed() > before, "the client did not come back")
 
 
 async def eventually(what: str, done: Callable[[], Awaitable[bool]]) -> None:
@@ -389,6 +422,7 @@ async def main(era: str, how: str, target: str, arguments: list[str]) -> int:
     logs: list[LoggingMessageNotificationParams] = []
     changes: list[ToolListChangedNotification] = []
     requests: list[httpx2.Request] = []
+    streams: list[httpx2.Response] = []
 
     async def on_log(params: LoggingMessageNotificationParams) -> None:
         logs.append(params)
@@ -400,11 +434,17 @@ async def main(era: str, how: str, target: str, arguments: list[str]) -> int:
     async def on_request(request: httpx2.Request) -> None:
         requests.append(request)
 
+    async def on_response(response: httpx2.Response) -> None:
+        if response.request.method == "GET":
+            streams.append(response)
+
     mode = MODERN if era == "modern" else era
-    watched = httpx2.AsyncClient(timeout=CALL_SECONDS, event_hooks={"request": [on_request]})
+    hooks = {"request": [on_request], "response": [on_response]}
+    watched = httpx2.AsyncClient(timeout=CALL_SECONDS, event_hooks=hooks)
     servers = {
         "--": lambda: StdioServerParameters(command=target, args=arguments),
         "http": lambda: streamable_http_client(target, http_client=watched),
+        "stateless": lambda: streamable_http_client(target, http_client=watched),
         "sse": lambda: sse_client(target),
     }
     client = Client(
@@ -420,10 +460,10 @@ async def main(era: str, how: str, target: str, arguments: list[str]) -> int:
         with anyio.fail_after(TOTAL_SECONDS):
             async with watched:
                 async with client:
-                    walk = Walk(report, era, logs)
+                    walk = Walk(report, era, how, logs)
                     await walk.run(client)
-                    if how != "--":
-                        await Lively(report, walk, changes, requests).run(how)
+                    if how in ("http", "sse"):
+                        await Lively(report, walk, changes, requests, streams).run(how)
                 if how == "http" and era == "legacy":
                     await report.check("the session ends", lambda: ended(target, requests))
     except Exception as error:
@@ -432,10 +472,10 @@ async def main(era: str, how: str, target: str, arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    eras, hows = ("legacy", "modern", "auto"), ("--", "http", "sse")
+    eras, hows = ("legacy", "modern", "auto"), ("--", "http", "stateless", "sse")
     if len(sys.argv) < 4 or sys.argv[1] not in eras or sys.argv[2] not in hows:
         sys.exit(f"usage: {sys.argv[0]} legacy|modern|auto -- COMMAND [ARGUMENTS...]\n"
-                 f"       {sys.argv[0]} legacy|modern|auto http|sse URL")
+                 f"       {sys.argv[0]} legacy|modern|auto http|stateless|sse URL")
     # Logging is deprecated in 2026-07-28 but still part of it, so it is still tested.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)

@@ -12,6 +12,7 @@ from mcp.server.mcpserver.resolve import Elicit, Resolve, Sample
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.types import CreateMessageResult, JSONRPCMessage, SamplingMessage, TextContent
 from pydantic import BaseModel
+from starlette.applications import Starlette
 
 NAP_SECONDS = 0.1
 RETRY_MS = 200
@@ -99,7 +100,7 @@ async def drop(ctx: Context) -> str:
 
 
 def serve(server: MCPServer) -> None:
-    """Serves on a free port of the loopback, which is printed."""
+    """Serves the catalogue and the tools above, with sessions, and on HTTP+SSE as well."""
     for tool in (ask, think, wait, cancelled, change, nap, drop):
         server.add_tool(tool, structured_output=False)
     app = server.streamable_http_app(event_store=Events(), retry_interval=RETRY_MS)
@@ -109,6 +110,11 @@ def serve(server: MCPServer) -> None:
         return str(len(server.session_manager._server_instances))
 
     server.add_tool(sessions, structured_output=False)
+    listen(app)
+
+
+def listen(app: Starlette) -> None:
+    """Serves on a free port of the loopback, which is printed."""
     listener = socket.create_server(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])

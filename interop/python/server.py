@@ -1,6 +1,6 @@
-"""Serves the shared catalogue with the Python SDK, in both eras.   python server.py [http]
+"""Serves the shared catalogue with the Python SDK, in both eras.   python server.py [http|stateless]
 
-On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse.
+On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse; with `stateless` without sessions.
 """
 
 import base64
@@ -8,6 +8,7 @@ import logging
 import sys
 import warnings
 
+import lively
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -89,8 +90,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     if sys.argv[1:] == ["http"]:
-        import lively
-
         lively.serve(server)
+    elif sys.argv[1:] == ["stateless"]:
+        lively.listen(server.streamable_http_app(stateless_http=True))
     else:
         server.run("stdio")

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! interop_client legacy|modern|auto -- COMMAND [ARGUMENTS...]
-//! interop_client legacy|modern|auto http|sse URL
+//! interop_client legacy|modern|auto http|stateless|sse URL
 //! ```
 //!
 //! Prints one JSON line per check and nothing else on standard output; exits with 0 only when at least one check
@@ -37,7 +37,7 @@ const CALL: Duration = Duration::from_secs(30);
 
 const USAGE: &str = "\
 usage: interop_client legacy|modern|auto -- COMMAND [ARGUMENTS...]
-       interop_client legacy|modern|auto http|sse URL";
+       interop_client legacy|modern|auto http|stateless|sse URL";
 
 /// Where the server is.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,8 @@ enum Target<'a> {
     Command { program: &'a str, arguments: &'a [String] },
     /// It is there, and speaks Streamable HTTP.
     Http(&'a str),
+    /// It is there, and keeps no sessions.
+    Stateless(&'a str),
     /// It is there, and speaks HTTP+SSE, which our client finds out by itself.
     Sse(&'a str),
 }
@@ -77,6 +79,7 @@ fn command_line(arguments: &[String]) -> Option<(EraChoice, Target<'_>)> {
     let target = match how.as_str() {
         "--" => Target::Command { program: target, arguments },
         "http" => Target::Http(target),
+        "stateless" => Target::Stateless(target),
         "sse" => Target::Sse(target),
         _ => return None,
     };
@@ -107,7 +110,7 @@ async fn session(report: &mut Report, choice: EraChoice, target: Target<'_>) -> 
         .await;
     Walk { report, client: &client, logs: &logs }.run().await;
     match target {
-        Target::Command { .. } => {}
+        Target::Command { .. } | Target::Stateless(_) => {}
         Target::Http(_) => {
             let lively = Lively { report, client: &client };
             lively.run(|| connect(choice, target, Logs::default())).await;
@@ -131,7 +134,9 @@ async fn connect(choice: EraChoice, target: Target<'_>, logs: Logs) -> Result<Cl
         Target::Command { program, arguments } => {
             builder.connect(ChildProcess::command(program).args(arguments)).await?
         }
-        Target::Http(url) | Target::Sse(url) => builder.connect(Http::new(url)?).await?,
+        Target::Http(url) | Target::Stateless(url) | Target::Sse(url) => {
+            builder.connect(Http::new(url)?).await?
+        }
     };
     Ok(client)
 }

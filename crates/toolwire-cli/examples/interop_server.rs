@@ -1,12 +1,13 @@
 //! Serves the catalogue of `interop/README.md` over HTTP, for the SDKs of other makers and for browsers.
 //!
 //! ```text
-//! interop_server [ORIGIN]...
+//! interop_server [stateless] [ORIGIN]...
 //! ```
 //!
 //! Streamable HTTP in both eras is at `/mcp`, HTTP+SSE of 2024-11-05 at `/sse`. Pages of the origins named on the
-//! command line may call it; without any, nothing is changed from the defaults. The one line on standard output
-//! is the URL of `/mcp`, once requests are taken. It goes on until it is stopped.
+//! command line may call it; without any, nothing is changed from the defaults. With `stateless`, legacy clients get
+//! no sessions. The one line on standard output is the URL of `/mcp`, once requests are taken. It goes on until it is
+//! stopped.
 
 #[path = "interop_server/catalogue.rs"]
 mod catalogue;
@@ -19,18 +20,23 @@ use anyhow::Result;
 use tokio::net::TcpListener;
 use toolwire::{
     Server,
-    http::server::{Cors, HttpService},
+    http::server::{Cors, HttpService, Legacy},
 };
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let origins: Vec<String> = std::env::args().skip(1).collect();
+    let mut origins: Vec<String> = std::env::args().skip(1).collect();
+    let words = origins.len();
+    origins.retain(|word| word != "stateless");
     let server = Server::builder("interop_server", env!("CARGO_PKG_VERSION"))
         .state(lively::Counters::default())
         .merge(catalogue::routes())
         .merge(lively::routes())
         .build()?;
     let mut service = HttpService::builder(server).path("/mcp").sse2024("/sse", "/messages");
+    if origins.len() < words {
+        service = service.legacy(Legacy::Stateless);
+    }
     if !origins.is_empty() {
         service = service.allow_origins(origins).cors(Cors::AllowedOrigins);
     }

@@ -63,9 +63,10 @@ const SDKS: &[Sdk] = &[
     },
 ];
 
-/// The eras in which the transport of 2024-11-05 can be used, by their clients and by ours.
-const SSE_CLIENT_ERAS: &[&str] = &["legacy"];
-const SSE_SERVER_ERAS: &[&str] = &["legacy", "auto"];
+/// The eras in which their clients can be without sessions, or use the transport of 2024-11-05.
+const OLD_CLIENT_ERAS: &[&str] = &["legacy"];
+/// The same for our client.
+const OLD_SERVER_ERAS: &[&str] = &["legacy", "auto"];
 
 /// What runs a program of theirs.
 #[derive(Debug, Clone, Copy)]
@@ -75,12 +76,14 @@ enum Runtime {
 }
 
 /// How a client reaches a server.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 enum Transport {
     /// It starts it.
     Stdio,
     /// It is told the URL for Streamable HTTP.
     Http,
+    /// The same, and the server keeps no sessions.
+    Stateless,
     /// It is told the URL for HTTP+SSE.
     Sse,
 }
@@ -122,11 +125,13 @@ impl Bench {
         let client = self.command(sdk.runtime, sdk.client);
         let stdio = self.ours("toolwire", &["demo", "--stdio"]);
         let http = self.ours("examples/interop_server", &[]);
+        let stateless = self.ours("examples/interop_server", &["stateless"]);
         let mut failed = 0;
         for (transport, server, eras) in [
             (Transport::Stdio, &stdio, sdk.client_eras),
             (Transport::Http, &http, sdk.client_eras),
-            (Transport::Sse, &http, SSE_CLIENT_ERAS),
+            (Transport::Stateless, &stateless, OLD_CLIENT_ERAS),
+            (Transport::Sse, &http, OLD_CLIENT_ERAS),
         ] {
             for era in eras {
                 let outcome = walk(&client, era, transport, server);
@@ -139,13 +144,14 @@ impl Bench {
     fn call_their_server(&self, sdk: &Sdk) -> usize {
         let client = self.ours("examples/interop_client", &[]);
         let stdio = self.command(sdk.runtime, sdk.server);
-        let mut http = stdio.clone();
-        http.push("http".to_owned());
-        let sse_eras = if sdk.serves_sse { SSE_SERVER_ERAS } else { &[] };
+        let with = |word: &str| [&*stdio, &[word.to_owned()]].concat();
+        let (http, stateless) = (with("http"), with("stateless"));
+        let sse_eras = if sdk.serves_sse { OLD_SERVER_ERAS } else { &[] };
         let mut failed = 0;
         for (transport, server, eras) in [
             (Transport::Stdio, &stdio, sdk.server_eras),
             (Transport::Http, &http, sdk.server_eras),
+            (Transport::Stateless, &stateless, OLD_SERVER_ERAS),
             (Transport::Sse, &http, sse_eras),
         ] {
             for era in eras {
@@ -175,12 +181,14 @@ impl Bench {
 /// Lets a client walk through a server, which is started for this and ended with it.
 fn walk(client: &[String], era: &str, transport: Transport, server: &[String]) -> Result<usize, String> {
     let walk = program(client, WALK_LIMIT)?.args([era]);
-    if transport == Transport::Stdio {
-        return judge(walk.args(["--"]).args(server));
-    }
+    let (word, path) = match transport {
+        Transport::Stdio => return judge(walk.args(["--"]).args(server)),
+        Transport::Http => ("http", "/mcp"),
+        Transport::Stateless => ("stateless", "/mcp"),
+        Transport::Sse => ("sse", "/sse"),
+    };
     let service = program(server, START_LIMIT)?.serve()?;
     let base = service.announced().strip_suffix("/mcp").ok_or("the server did not say where it is")?;
-    let (word, path) = if transport == Transport::Http { ("http", "/mcp") } else { ("sse", "/sse") };
     judge(walk.args([word, &format!("{base}{path}")]))
 }
 
