@@ -5,14 +5,14 @@ const INFO = { name: 'page', version: '1.0.0' };
 const JSON_TYPES = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 // A modern call of a tool, with the headers that mirror it.
-export async function modern(url, name, args = {}, _meta = {}) {
+export async function modern(url, name, args = {}, _meta = {}, more = {}) {
   const meta = {
     'io.modelcontextprotocol/protocolVersion': MODERN,
     'io.modelcontextprotocol/clientInfo': INFO,
     'io.modelcontextprotocol/clientCapabilities': {},
     ..._meta,
   };
-  const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': name };
+  const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': name, ...more };
   return told(() => post(url, headers, 'tools/call', { name, arguments: args, _meta: meta }));
 }
 

@@ -151,6 +151,11 @@ async function whenAllowed(browser, port) {
     assert.match(told.type, /^text\/event-stream/);
     assert.deepEqual([progress(told), text(told)], [[1, 2, 3], 'counted to 3']);
   });
+  await check('its arguments can be headers as well', async () => {
+    const headers = { 'mcp-param-region': 'north', 'mcp-param-floor': '3' };
+    const told = await app.run('modern', url, 'route', { region: 'north', floor: 3 }, {}, headers);
+    assert.equal(text(told), 'north, floor 3', JSON.stringify(told));
+  });
   await check('it reads refusals', async () => {
     const told = await app.run('modern', url, 'no-such-tool');
     assert.equal(told.messages[0]?.error?.code, -32602, JSON.stringify(told));

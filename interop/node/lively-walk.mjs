@@ -26,6 +26,7 @@ export async function livelyWalk(report, peer) {
   };
   await report.check('elicitation', async () => assert.equal(await said('ask'), 'Hello, Ada!'));
   await report.check('sampling', async () => assert.equal(await said('think'), 'Paris'));
+  await report.check('arguments that are headers as well', () => mirrored(peer));
   await report.check('a call is cancelled', () => cancellation(peer, said));
   await report.check('a change is told', () => change(peer, said));
   if (peer.how === 'http') await report.check('a session in the legacy era only', () => session(peer));
@@ -43,6 +44,18 @@ async function eventually(what, holds) {
     await sleep(SOON_MS);
   }
   assert.fail(`${what} did not happen`);
+}
+
+// In the modern era a server refuses the call unless the headers are there and say the same.
+async function mirrored({ callTool, client, modern, requests }) {
+  // What a header may have is known from the list.
+  await client.listTools();
+  for (const region of ['north', 'Zürich ☃']) {
+    const result = await callTool({ name: 'route', arguments: { region, floor: -3 } });
+    assert.equal(result.content[0].text, `${region}, floor -3`);
+    const { headers } = requests.findLast(({ method }) => method === 'POST');
+    assert.deepEqual([headers.has('mcp-param-region'), headers.get('mcp-param-floor')], [modern, modern ? '-3' : null]);
+  }
 }
 
 async function cancellation({ callTool }, said) {

@@ -8,6 +8,7 @@
 //   changed   (server) => says on the stream that belongs to no request that the list of tools has changed
 //   sessions  () => how many sessions there are
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 
 const NAP_MS = 100;
 const QUESTION = {
@@ -33,6 +34,13 @@ export function enliven(server, sdk) {
   );
   tool('think', "Asks the client's model", (context) =>
     sdk.sample(context, RIDDLE, ({ content }) => text([content].flat()[0].text)),
+  );
+  const place = sdk.object({
+    region: z.string().meta({ 'x-mcp-header': 'Region' }),
+    floor: z.number().int().meta({ 'x-mcp-header': 'Floor' }),
+  });
+  server.registerTool('route', { description: 'Says where a parcel goes', inputSchema: place }, async ({ region, floor }) =>
+    text(`${region}, floor ${floor}`),
   );
   tool('wait', 'Waits until it is cancelled', async (context) => {
     const signal = sdk.signal(context);

@@ -305,6 +305,7 @@ class Lively:
     async def run(self, how: str) -> None:
         await self.check("elicitation", self.elicitation)
         await self.check("sampling", self.sampling)
+        await self.check("arguments that are headers as well", self.mirrored)
         await self.check("a call is cancelled", self.cancellation)
         await self.check("a change is told", self.change)
         if how == "http":
@@ -323,6 +324,14 @@ class Lively:
 
     async def sampling(self) -> None:
         same(await self.said("think"), "Paris")
+
+    async def mirrored(self) -> None:
+        # In the modern era a server refuses the call unless the headers are there and say the same. What a header
+        # may have is known from the list.
+        await self.walk.client.list_tools()
+        for region in ("north", "Zürich ☃"):
+            result = await self.walk.call("route", {"region": region, "floor": -3})
+            same(result.content[0].text, f"{region}, floor -3")
 
     async def cancellation(self) -> None:
         before = int(await self.said("cancelled"))

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve, Sample
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.types import CreateMessageResult, JSONRPCMessage, SamplingMessage, TextContent
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 NAP_SECONDS = 0.1
@@ -63,6 +63,14 @@ async def think(answer: Annotated[CreateMessageResult, Resolve(riddle)]) -> str:
     return answer.content.text
 
 
+Region = Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]
+Floor = Annotated[int, Field(json_schema_extra={"x-mcp-header": "Floor"})]
+
+
+async def route(region: Region, floor: Floor) -> str:
+    return f"{region}, floor {floor}"
+
+
 async def wait(ctx: Context) -> str:
     global cancellations
     # This tells the caller that the work has begun.
@@ -101,7 +109,7 @@ async def drop(ctx: Context) -> str:
 
 def serve(server: MCPServer) -> None:
     """Serves the catalogue and the tools above, with sessions, and on HTTP+SSE as well."""
-    for tool in (ask, think, wait, cancelled, change, nap, drop):
+    for tool in (ask, think, route, wait, cancelled, change, nap, drop):
         server.add_tool(tool, structured_output=False)
     app = server.streamable_http_app(event_store=Events(), retry_interval=RETRY_MS)
     app.routes.extend(server.sse_app(message_path="/messages/").routes)

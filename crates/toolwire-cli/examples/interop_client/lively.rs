@@ -55,6 +55,7 @@ impl Lively<'_> {
         let Self { report, client } = self;
         report.check("elicitation", expect(client, "ask", "Hello, Ada!")).await;
         report.check("sampling", expect(client, "think", "Paris")).await;
+        report.check("arguments that are headers as well", headers(client)).await;
         report.check("a call is cancelled", cancellation(client)).await;
         report.check("a change is told", change(client)).await;
     }
@@ -71,6 +72,18 @@ async fn number(client: &Client, tool: &str) -> Result<usize> {
 async fn expect(client: &Client, tool: &str, expected: &str) -> Result<()> {
     let text = said(client, tool).await?;
     ensure!(text == expected, "{text:?}");
+    Ok(())
+}
+
+/// In the modern era a server refuses the call unless the headers are there and say the same.
+async fn headers(client: &Client) -> Result<()> {
+    // What a header may have is known from the list.
+    client.all_tools().await?;
+    for region in ["north", "Zürich ☃"] {
+        let place = json!({ "region": region, "floor": -3 });
+        let text = client.call("route", place).await?.into_result()?.text();
+        ensure!(text == format!("{region}, floor -3"), "{text:?}");
+    }
     Ok(())
 }
 

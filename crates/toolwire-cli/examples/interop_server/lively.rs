@@ -10,7 +10,7 @@ use std::{
 
 use serde::Deserialize;
 use toolwire::{
-    Answer, Context, Extension, Group, Progress, Result, State, ToolError,
+    Answer, Args, Context, Extension, Group, Progress, Result, State, ToolError,
     http::server::LegacyStream,
     schemars::{self, JsonSchema},
     tool,
@@ -35,6 +35,7 @@ pub(crate) fn routes() -> Group {
         .tool(tool("cancelled", cancelled).description("How often a call of wait was cancelled"))
         .tool(tool("change", change).description("Says that the list of tools has changed"))
         .tool(tool("nap", nap).description("Closes the stream it was called on, and answers later"))
+        .tool(tool("route", route).description("Says where a parcel goes"))
         .tool(tool("tally", tally).description("How often it has been called"))
 }
 
@@ -87,6 +88,18 @@ async fn nap(stream: Option<Extension<LegacyStream>>) -> Result<&'static str, To
     stream.close();
     tokio::time::sleep(NAP).await;
     Ok("rested")
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Place {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+    #[schemars(extend("x-mcp-header" = "Floor"))]
+    floor: i32,
+}
+
+async fn route(Args(Place { region, floor }): Args<Place>) -> String {
+    format!("{region}, floor {floor}")
 }
 
 async fn tally(State(counters): State<Counters>) -> String {
