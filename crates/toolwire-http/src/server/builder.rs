@@ -93,6 +93,16 @@ impl HttpBuilder {
         self
     }
 
+    /// Whether clients can open the path as a WebSocket as well, with one message per text frame and the
+    /// subprotocol `mcp`. Both eras are spoken over it. Default: no.
+    ///
+    /// What serves the HTTP connections has to allow upgrades, as [`HttpService::serve`] and axum do.
+    #[cfg(feature = "ws")]
+    pub fn websocket(mut self, websocket: bool) -> Self {
+        self.config.websocket = websocket;
+        self
+    }
+
     /// The limits.
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.config.limits = limits;

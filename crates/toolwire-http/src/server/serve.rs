@@ -33,6 +33,8 @@ use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched};
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long it may take to say goodbye to everybody, after requests that did not finish in time were stopped.
+const GOODBYE_TIME: Duration = Duration::from_secs(2);
 /// What the HTTP implementation needs at least to read headers.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
 /// How often an HTTP/2 connection is asked whether its peer is still there.
@@ -131,7 +133,11 @@ impl Serve {
         }
         drop(self.listener);
         server.shutdown();
-        if timeout(server.limits().drain_time, graceful.shutdown()).await.is_err() {
+        let limit = server.limits().drain_time;
+        let closed = timeout(limit, graceful.shutdown());
+        let drained = timeout(limit + GOODBYE_TIME, self.service.shared().drained());
+        let (closed, drained) = tokio::join!(closed, drained);
+        if closed.is_err() || drained.is_err() {
             tracing::warn!("some connections did not end in time and were closed");
         }
         Ok(())
@@ -226,7 +232,7 @@ impl Connection {
             }
             self.service.clone().call(request)
         });
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let connection = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service);
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended");
         }

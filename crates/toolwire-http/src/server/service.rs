@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) legacy: LegacyEndpoint,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
+    #[cfg(feature = "ws")]
+    websockets: super::upgrade::WebSockets,
     /// Room for requests that are served at the same time.
     pub(crate) requests: Arc<Semaphore>,
     /// Room for listen streams.
@@ -93,6 +95,8 @@ impl HttpService {
             legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config), event_log),
             #[cfg(feature = "sse2024")]
             sse2024: super::legacy::Sse2024::new(server.clone(), config.limits.clone()),
+            #[cfg(feature = "ws")]
+            websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
             requests: room(config.limits.requests_in_flight),
             listeners: room(config.limits.listen_streams),
@@ -135,6 +139,12 @@ where
 }
 
 impl Shared {
+    /// Waits until nothing goes on that outlives its connection. Call it when the server shuts down.
+    pub(crate) async fn drained(&self) {
+        #[cfg(feature = "ws")]
+        self.websockets.all_closed().await;
+    }
+
     async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
@@ -168,6 +178,10 @@ impl Shared {
         }
         if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
             return response::empty(StatusCode::NOT_FOUND);
+        }
+        #[cfg(feature = "ws")]
+        if self.config.websocket && super::upgrade::is_wanted(&parts) {
+            return self.websockets.accept(&self.server, parts);
         }
         let principal = principal(&parts);
         match parts.method {
