@@ -23,6 +23,9 @@ use crate::websocket::{self, Bounds, SUBPROTOCOL};
 /// The one version of WebSocket that there is.
 const VERSION: &str = "13";
 
+/// When to come again if there is no room.
+const RETRY_SECONDS: &str = "5";
+
 /// Whether a request asks for a WebSocket.
 pub(crate) fn is_wanted(parts: &Parts) -> bool {
     parts.method == Method::GET
@@ -48,27 +51,25 @@ impl WebSockets {
     }
 
     /// Answers a request for a WebSocket, and serves what follows in a task.
-    pub(crate) fn accept(&self, server: &Server, mut parts: Parts) -> Response<Body> {
-        let named = match check(&parts.headers) {
-            Ok(named) => named,
-            Err(refusal) => return refusal,
-        };
-        let Some(upgrade) = parts.extensions.remove::<OnUpgrade>() else {
-            let why = "a WebSocket cannot be opened here: it takes HTTP/1.1, and an HTTP server that allows upgrades";
-            return refuse(StatusCode::NOT_IMPLEMENTED, why);
-        };
-        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            let mut response =
-                refuse(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later");
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-            return response;
-        };
+    pub(crate) fn accept(&self, server: &Server, parts: Parts) -> Response<Body> {
+        self.try_accept(server, parts).unwrap_or_else(|refusal| refusal.response())
+    }
+
+    fn try_accept(&self, server: &Server, mut parts: Parts) -> Result<Response<Body>, Refusal> {
+        let named = check(&parts.headers)?;
+        let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(Refusal(
+            StatusCode::NOT_IMPLEMENTED,
+            "a WebSocket cannot be opened here: it takes HTTP/1.1, and an HTTP server that allows upgrades",
+        ))?;
+        let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
+            Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
+        })?;
         let answer = agree(&parts.headers, named);
         let serving = serve(server.clone(), upgrade, self.bounds, attach(parts), permit);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         while open.try_join_next().is_some() {}
         open.spawn(serving);
-        answer
+        Ok(answer)
     }
 
     /// Waits until all of them are closed.
@@ -88,8 +89,8 @@ async fn serve(
     match upgrade.await {
         Ok(upgraded) => {
             let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Server, bounds).await;
-            let (served, ()) = tokio::join!(server.serve_with(connection, extensions), driving);
-            if let Err(error) = served {
+            let (outcome, ()) = tokio::join!(server.serve_with(connection, extensions), driving);
+            if let Err(error) = outcome {
                 tracing::debug!(%error, "a WebSocket broke");
             }
         }
@@ -99,22 +100,20 @@ async fn serve(
 }
 
 /// Says whether the subprotocol was named, or what is wrong.
-fn check(headers: &HeaderMap) -> Result<bool, Response<Body>> {
+fn check(headers: &HeaderMap) -> Result<bool, Refusal> {
     if edge::text(headers, header::SEC_WEBSOCKET_VERSION.as_str()) != Some(VERSION) {
-        let mut response = refuse(StatusCode::UPGRADE_REQUIRED, "Sec-WebSocket-Version must be 13");
-        response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
-        return Err(response);
+        return Err(Refusal(StatusCode::UPGRADE_REQUIRED, "Sec-WebSocket-Version must be 13"));
     }
     let key = edge::text(headers, header::SEC_WEBSOCKET_KEY.as_str());
     if !key.is_some_and(|key| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16)) {
-        return Err(refuse(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key must be sixteen bytes in base64"));
+        return Err(Refusal(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key must be sixteen bytes in base64"));
     }
     let mut offered = tokens(headers, &header::SEC_WEBSOCKET_PROTOCOL).peekable();
     let any = offered.peek().is_some();
     let named = offered.any(|offer| offer == SUBPROTOCOL);
     if any && !named {
         let why = "Sec-WebSocket-Protocol names other protocols than this one, which is \"mcp\"; offer that or none";
-        return Err(refuse(StatusCode::BAD_REQUEST, why));
+        return Err(Refusal(StatusCode::BAD_REQUEST, why));
     }
     Ok(named)
 }
@@ -134,9 +133,23 @@ fn agree(headers: &HeaderMap, named: bool) -> Response<Body> {
     response
 }
 
-fn refuse(status: StatusCode, why: &'static str) -> Response<Body> {
-    tracing::debug!("{why}");
-    response::error(status, None, &RpcError::invalid_request(why))
+/// Why there is no WebSocket.
+struct Refusal(StatusCode, &'static str);
+
+impl Refusal {
+    fn response(&self) -> Response<Body> {
+        tracing::debug!("{}", self.1);
+        let mut response = response::error(self.0, None, &RpcError::invalid_request(self.1));
+        let more = match self.0 {
+            StatusCode::UPGRADE_REQUIRED => Some((header::SEC_WEBSOCKET_VERSION, VERSION)),
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, RETRY_SECONDS)),
+            _ => None,
+        };
+        if let Some((name, value)) = more {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
 }
 
 /// The members of a list that may go over several headers. What cannot be read is a member that equals nothing.

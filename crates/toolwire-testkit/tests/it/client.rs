@@ -18,7 +18,7 @@ use toolwire_protocol::{
     },
 };
 use toolwire_server::{Server, prompt, resource, tool};
-use toolwire_testkit::{FakeClock, Link, Matrix, Setup, each_client};
+use toolwire_testkit::{FakeClock, Matrix, Setup, each_client};
 
 use crate::{bare, sample};
 
@@ -65,7 +65,7 @@ async fn without_a_common_version_says_so() {
         let server = Server::builder("others", "1.0").versions(others).build().unwrap();
         let builder = Client::builder("test", "1").era(toolwire_client::EraChoice::Version(setup.version));
         let error = setup.connect(&server, builder).await.unwrap_err();
-        if setup.version > Version::V2024_11_05 || Link::IN_PROCESS.contains(&setup.link) {
+        if setup.version > Version::V2024_11_05 || setup.link.is_duplex() {
             assert_eq!(error.kind(), ErrorKind::NoCommonVersion, "{error:?}");
         } else {
             // HTTP+SSE is tried after Streamable HTTP was refused, and the error is about both.
@@ -251,7 +251,7 @@ async fn listens_to_changes_in_both_eras() {
         assert_eq!(changes.next().await, Some(Change::Tools));
         // A session over Streamable HTTP has no connection that could end: the client waits for another server.
         let sessions = Version::V2025_03_26..=Version::V2025_11_25;
-        if sessions.contains(&setup.version) && !Link::IN_PROCESS.contains(&setup.link) {
+        if sessions.contains(&setup.version) && !setup.link.is_duplex() {
             return;
         }
         server.shutdown();
