@@ -23,7 +23,7 @@ pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const FORGOTTEN_PATIENCE: Duration = Duration::from_secs(10);
 /// How many things in a row that are no messages are read from one stream.
 pub(super) const MAX_GARBAGE: usize = 100;
-/// How often in a row a stream is resumed in vain.
+/// How often in a row a stream is resumed or opened again in vain: with the pauses in between, for about a minute.
 pub(super) const MAX_RESUMES: u32 = 8;
 /// How many pages of the list of tools are read to find one tool.
 pub(super) const MAX_TOOL_PAGES: usize = 64;

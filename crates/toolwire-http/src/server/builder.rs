@@ -26,8 +26,8 @@ impl HttpBuilder {
 
     /// How clients of older protocol revisions are served. Default: with sessions.
     ///
-    /// [`Legacy::Off`] refuses their requests here; a server that is never to name the older revisions, not even
-    /// in `server/discover`, has to be built without them.
+    /// With [`Legacy::Off`] their requests are refused here, and their revisions are not named, whatever the server
+    /// does elsewhere.
     pub fn legacy(mut self, legacy: Legacy) -> Self {
         self.config.legacy = legacy;
         self

@@ -16,7 +16,7 @@ use toolwire_protocol::{
     Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
-    headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
+    headers::{LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
@@ -90,6 +90,7 @@ impl HttpService {
         event_log: Option<Arc<dyn EventLog>>,
     ) -> Self {
         let room = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
+        let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
         let config = Arc::new(config);
         Self(Arc::new(Shared {
             legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config), event_log),
@@ -139,9 +140,9 @@ where
 }
 
 impl Shared {
-    /// Waits until nothing goes on that outlives its connection. Call it when the server shuts down.
-    pub(crate) async fn drained(&self) {
-        #[cfg(feature = "ws")]
+    /// Waits until every WebSocket is closed, which outlive the connections that they were.
+    #[cfg(feature = "ws")]
+    pub(crate) async fn websockets_closed(&self) {
         self.websockets.all_closed().await;
     }
 
@@ -167,6 +168,9 @@ impl Shared {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        if is_late(&parts) && !comes_back(&parts) {
+            return leaving(None);
+        }
         if self.config.cors == Cors::AllowedOrigins && cors::is_preflight(&parts.method, &parts.headers) {
             return cors::preflight(&parts.headers);
         }
@@ -234,6 +238,11 @@ impl Shared {
             Message::Request(request) => Peek::of(&request.params),
             _ => Peek::default(),
         };
+        if let Message::Request(request) = &message
+            && is_late(&parts)
+        {
+            return leaving(Some(&request.id));
+        }
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let view = HeaderView {
@@ -261,6 +270,9 @@ impl Shared {
 
     /// An array of messages, which one legacy revision has.
     async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
+        if is_late(&parts) {
+            return leaving(None);
+        }
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
@@ -280,18 +292,34 @@ impl Shared {
         self.legacy.batch(bytes, found, &headers, extensions).await
     }
 
-    pub(crate) fn refuse(&self, mut fault: Fault, id: Option<&RequestId>) -> Response<Body> {
-        if self.config.legacy == Legacy::Off
-            && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } =
-                &mut fault
-        {
-            // What the server serves elsewhere is of no use here.
-            supported.retain(|version| version.is_modern());
-        }
+    pub(crate) fn refuse(&self, fault: Fault, id: Option<&RequestId>) -> Response<Body> {
         tracing::debug!(?fault, "a message was refused");
         let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
         response::error(status, id, &fault.rpc_error())
     }
+}
+
+/// Among the extensions of requests that come after the server was shut down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late;
+
+fn is_late(parts: &Parts) -> bool {
+    parts.extensions.get::<Late>().is_some()
+}
+
+/// Whether a request may be about something that goes on already: a stream to be resumed, an answer to a question.
+fn comes_back(parts: &Parts) -> bool {
+    match parts.method {
+        Method::GET => parts.headers.contains_key(LAST_EVENT_ID),
+        Method::POST | Method::DELETE => true,
+        _ => false,
+    }
+}
+
+/// Nothing new is taken any more.
+fn leaving(id: Option<&RequestId>) -> Response<Body> {
+    let error = RpcError::internal("the server is shutting down; try again later");
+    response::error(StatusCode::SERVICE_UNAVAILABLE, id, &error)
 }
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who

@@ -20,11 +20,11 @@ use tokio_tungstenite::{
         },
     },
 };
-use toolwire_http::server::HttpLimits;
+use toolwire_http::server::{HttpLimits, Legacy};
 use toolwire_server::Limits;
 
 use crate::{
-    bare::{Connection, Request, ask, enveloped},
+    bare::{Connection, MODERN, Request, ask, enveloped},
     fixture::Fixture,
 };
 
@@ -116,6 +116,18 @@ async fn one_port_serves_both() {
     adds(&mut socket).await;
     socket.close(None).await.unwrap();
     while next(&mut socket).await.is_some() {}
+}
+
+#[tokio::test]
+async fn without_legacy_there_is_none_here_either() {
+    let fixture = Fixture::with(|http| http.websocket(true).legacy(Legacy::Off)).await;
+    let mut socket = open(fixture.address).await;
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    socket.send(Message::text(initialize.to_string())).await.unwrap();
+    let refused = answer(&mut socket).await;
+    assert_eq!(refused["error"]["code"], -32022);
+    assert_eq!(refused["error"]["data"]["supported"], json!([MODERN]));
+    adds(&mut socket).await;
 }
 
 #[tokio::test]
