@@ -252,8 +252,8 @@ impl Shared {
         };
         let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
         match (verdict, message) {
-            (Verdict::Reject(fault), Message::Request(request)) => self.refuse(fault, Some(&request.id)),
-            (Verdict::Reject(fault), _) => self.refuse(fault, None),
+            (Verdict::Reject(fault), Message::Request(request)) => refuse(&fault, Some(&request.id)),
+            (Verdict::Reject(fault), _) => refuse(&fault, None),
             (Verdict::Modern(version), Message::Request(request)) => {
                 modern::answer(self, modern::Asked { parts, request, peek, version, accepts }).await
             }
@@ -279,7 +279,7 @@ impl Shared {
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
             _ if modern => false,
-            LegacyView::UnknownSession => return self.refuse(Fault::UnknownSession, None),
+            LegacyView::UnknownSession => return refuse(&Fault::UnknownSession, None),
             LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
             LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
             _ => false,
@@ -291,12 +291,13 @@ impl Shared {
         let extensions = attach(parts);
         self.legacy.batch(bytes, found, &headers, extensions).await
     }
+}
 
-    pub(crate) fn refuse(&self, fault: Fault, id: Option<&RequestId>) -> Response<Body> {
-        tracing::debug!(?fault, "a message was refused");
-        let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
-        response::error(status, id, &fault.rpc_error())
-    }
+/// Answers a message that did not pass the ladder.
+pub(crate) fn refuse(fault: &Fault, id: Option<&RequestId>) -> Response<Body> {
+    tracing::debug!(?fault, "a message was refused");
+    let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+    response::error(status, id, &fault.rpc_error())
 }
 
 /// Among the extensions of requests that come after the server was shut down.
