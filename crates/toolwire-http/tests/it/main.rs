@@ -20,6 +20,8 @@ mod client_sse2024;
 mod client_tls;
 #[cfg(feature = "client")]
 mod client_to_server;
+#[cfg(all(feature = "client", feature = "ws"))]
+mod client_websocket;
 mod cors;
 mod direct;
 mod edge;
@@ -40,3 +42,5 @@ mod modern;
 mod serving;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "ws")]
+mod websocket;
