@@ -1,6 +1,7 @@
 // The walk through a server that offers the shared catalogue (see ../README.md), the same for both
 // TypeScript SDKs. `peer` hides the places where their APIs differ:
 //   client            the SDK's client, connected
+//   how               'stdio', 'http', 'stateless' or 'sse'
 //   modern            whether the connection speaks 2026-07-28
 //   callTool          (params, options) => result
 //   request           (method) => raw request of any method
@@ -113,6 +114,8 @@ async function progressAndLogs(report, peer) {
   } else {
     await report.check('logging/setLevel', () => client.setLoggingLevel('debug'));
   }
+  // Without a session nobody knows which messages a legacy client wants.
+  if (peer.how === 'stateless') return;
   await report.check('log messages', async () => {
     logs.length = 0;
     const _meta = modern ? { [LOG_LEVEL]: 'debug' } : undefined;

@@ -1,6 +1,7 @@
-"""Calls a stdio server with the Python SDK.
+"""Calls a server with the Python SDK.
 
     python client.py legacy|modern|auto -- COMMAND [ARGUMENTS...]
+    python client.py legacy|modern|auto http|stateless|sse URL
 
 `legacy` makes the handshake, `modern` speaks 2026-07-28 from the first message, `auto` finds out and must
 find 2026-07-28. Prints one JSON line per check and exits non-zero when one fails.
@@ -15,14 +16,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import httpx2
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import (
     CallToolResult,
+    CreateMessageResult,
+    ElicitResult,
     LoggingMessageNotificationParams,
     PromptReference,
     Request,
     ResourceTemplateReference,
     Result,
+    TextContent,
+    ToolListChangedNotification,
 )
 
 MODERN = "2026-07-28"
@@ -34,6 +42,8 @@ CONNECTION_CLOSED, REQUEST_TIMEOUT = -32000, -32001
 # A peer that stops answering must fail the run, not hang it.
 TOTAL_SECONDS = 90
 CALL_SECONDS = 30
+SOON_SECONDS = 0.05
+ATTEMPTS = 200
 
 
 class Report:
@@ -95,9 +105,10 @@ async def refusal(answer: Awaitable[Any]) -> int:
 class Walk:
     """The walk through a server that offers the shared catalogue (see ../README.md)."""
 
-    def __init__(self, report: Report, era: str, logs: list[LoggingMessageNotificationParams]) -> None:
+    def __init__(self, report: Report, era: str, how: str, logs: list[LoggingMessageNotificationParams]) -> None:
         self.check = report.check
         self.era = era
+        self.how = how
         self.modern = era != "legacy"
         self.logs = logs
 
@@ -117,7 +128,6 @@ class Walk:
             ("arguments that do not fit are a result with isError", self.wrong_arguments),
             ("an unknown tool is refused", self.unknown_tool),
             ("progress", self.progress),
-            ("log messages", self.log_messages),
             ("resources/read of text", self.read_text),
             ("resources/read of a blob", self.read_blob),
             ("resources/read of a template", self.read_template),
@@ -129,6 +139,9 @@ class Walk:
             ("completion of a template variable", self.complete_template),
             ("an unknown method is -32601", self.unknown_method),
         ]
+        # Without a session nobody knows which messages a legacy client wants.
+        if self.how != "stateless":
+            checks.append(("log messages", self.log_messages))
         if self.modern:
             checks.append(("no log without asking", self.silent_logs))
             checks.append(("subscriptions/listen is acknowledged", self.listen))
@@ -272,28 +285,207 @@ class Walk:
             pass
 
 
-async def main(era: str, command: str, arguments: list[str]) -> int:
+class Lively:
+    """What is checked on HTTP besides the walk (see ../README.md)."""
+
+    def __init__(
+        self,
+        report: Report,
+        walk: Walk,
+        changes: list[Any],
+        requests: list[httpx2.Request],
+        streams: list[httpx2.Response],
+    ) -> None:
+        self.check = report.check
+        self.walk = walk
+        self.changes = changes
+        self.requests = requests
+        self.streams = streams
+
+    async def run(self, how: str) -> None:
+        await self.check("elicitation", self.elicitation)
+        await self.check("sampling", self.sampling)
+        await self.check("arguments that are headers as well", self.mirrored)
+        await self.check("a call is cancelled", self.cancellation)
+        await self.check("a change is told", self.change)
+        if how == "http":
+            await self.check("a session in the legacy era only", self.session)
+        if how == "http" and not self.walk.modern:
+            await self.check("a stream that was closed is resumed", self.resumption)
+            await self.check("the stream of no request is resumed", self.cut)
+
+    async def said(self, name: str) -> str:
+        result = await self.walk.call(name, {})
+        same(bool(result.is_error), False)
+        return result.content[0].text
+
+    async def elicitation(self) -> None:
+        same(await self.said("ask"), "Hello, Ada!")
+
+    async def sampling(self) -> None:
+        same(await self.said("think"), "Paris")
+
+    async def mirrored(self) -> None:
+        # In the modern era a server refuses the call unless the headers are there and say the same. What a header
+        # may have is known from the list.
+        await self.walk.client.list_tools()
+        for region in ("north", "Zürich ☃"):
+            result = await self.walk.call("route", {"region": region, "floor": -3})
+            same(result.content[0].text, f"{region}, floor -3")
+
+    async def cancellation(self) -> None:
+        before = int(await self.said("cancelled"))
+        with anyio.CancelScope() as scope:
+
+            async def begun(progress: float, total: float | None, message: str | None) -> None:
+                # Progress says that the tool is at work.
+                scope.cancel()
+
+            await self.walk.call("wait", {}, progress_callback=begun)
+        holds(scope.cancelled_caught, "the call was not given up")
+
+        async def arrived() -> bool:
+            return int(await self.said("cancelled")) == before + 1
+
+        await eventually("the cancellation", arrived)
+
+    async def change(self) -> None:
+        if self.walk.modern:
+            async with self.walk.client.listen(tools_list_changed=True) as subscription:
+                await self.said("change")
+                async for _ in subscription:
+                    return
+            raise AssertionError("the subscription ended")
+        self.changes.clear()
+
+        async def told() -> bool:
+            # The stream for such messages is opened in its own time, and what is said before is not kept.
+            await self.said("change")
+            await anyio.sleep(SOON_SECONDS)
+            return len(self.changes) > 0
+
+        await eventually("the notification", told)
+
+    async def session(self) -> None:
+        named = [request for request in self.requests if "mcp-session-id" in request.headers]
+        same(bool(named), not self.walk.modern)
+
+    async def resumption(self) -> None:
+        before = self.resumed()
+        same(await self.said("nap"), "rested")
+        holds(self.resumed() > before, "the client did not come back")
+
+    def resumed(self) -> int:
+        """How often the client has taken up a stream again."""
+        return len([request for request in self.requests if "last-event-id" in request.headers])
+
+    async def cut(self) -> None:
+        # What was said before may still be under way.
+        await anyio.sleep(SOON_SECONDS)
+        self.changes.clear()
+        before = self.resumed()
+        # The client does not hear of what is said now, and has to be told when it comes back.
+        for stream in self.streams:
+            await stream.aclose()
+        await self.said("change")
+
+        async def told() -> bool:
+            return len(self.changes) > 0
+
+        await eventually("the notification", told)
+        same(len(self.changes), 1)
+        holds(self.resumed() > before, "the client did not come back")
+
+
+async def eventually(what: str, done: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(ATTEMPTS):
+        if await done():
+            return
+        await anyio.sleep(SOON_SECONDS)
+    raise AssertionError(f"{what} did not happen")
+
+
+async def ended(url: str, requests: list[httpx2.Request]) -> None:
+    """The client has ended its session: the server does not know it any more."""
+    named = [request.headers["mcp-session-id"] for request in requests if "mcp-session-id" in request.headers]
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25",
+        "mcp-session-id": named[-1],
+    }
+    async with httpx2.AsyncClient() as client:
+        ping = {"jsonrpc": "2.0", "id": "late", "method": "ping"}
+        same((await client.post(url, headers=headers, json=ping)).status_code, 404)
+
+
+async def elicit(context: Any, params: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content={"name": "Ada"})
+
+
+async def sample(context: Any, params: Any) -> CreateMessageResult:
+    return CreateMessageResult(role="assistant", model="interop", content=TextContent(type="text", text="Paris"))
+
+
+async def main(era: str, how: str, target: str, arguments: list[str]) -> int:
     report = Report()
     logs: list[LoggingMessageNotificationParams] = []
+    changes: list[ToolListChangedNotification] = []
+    requests: list[httpx2.Request] = []
+    streams: list[httpx2.Response] = []
 
     async def on_log(params: LoggingMessageNotificationParams) -> None:
         logs.append(params)
 
-    server = StdioServerParameters(command=command, args=arguments)
+    async def on_message(message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changes.append(message)
+
+    async def on_request(request: httpx2.Request) -> None:
+        requests.append(request)
+
+    async def on_response(response: httpx2.Response) -> None:
+        if response.request.method == "GET":
+            streams.append(response)
+
     mode = MODERN if era == "modern" else era
+    hooks = {"request": [on_request], "response": [on_response]}
+    watched = httpx2.AsyncClient(timeout=CALL_SECONDS, event_hooks=hooks)
+    servers = {
+        "--": lambda: StdioServerParameters(command=target, args=arguments),
+        "http": lambda: streamable_http_client(target, http_client=watched),
+        "stateless": lambda: streamable_http_client(target, http_client=watched),
+        "sse": lambda: sse_client(target),
+    }
+    client = Client(
+        servers[how](),
+        mode=mode,
+        logging_callback=on_log,
+        message_handler=on_message,
+        elicitation_callback=elicit,
+        sampling_callback=sample,
+        read_timeout_seconds=CALL_SECONDS,
+    )
     try:
         with anyio.fail_after(TOTAL_SECONDS):
-            async with Client(server, mode=mode, logging_callback=on_log, read_timeout_seconds=CALL_SECONDS) as client:
-                await Walk(report, era, logs).run(client)
+            async with watched:
+                async with client:
+                    walk = Walk(report, era, how, logs)
+                    await walk.run(client)
+                    if how in ("http", "sse"):
+                        await Lively(report, walk, changes, requests, streams).run(how)
+                if how == "http" and era == "legacy":
+                    await report.check("the session ends", lambda: ended(target, requests))
     except Exception as error:
         report.fail("connect, walk and close", describe(error))
     return report.exit_code()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4 or sys.argv[1] not in ("legacy", "modern", "auto") or sys.argv[2] != "--":
-        sys.exit(f"usage: {sys.argv[0]} legacy|modern|auto -- COMMAND [ARGUMENTS...]")
+    eras, hows = ("legacy", "modern", "auto"), ("--", "http", "stateless", "sse")
+    if len(sys.argv) < 4 or sys.argv[1] not in eras or sys.argv[2] not in hows:
+        sys.exit(f"usage: {sys.argv[0]} legacy|modern|auto -- COMMAND [ARGUMENTS...]\n"
+                 f"       {sys.argv[0]} legacy|modern|auto http|stateless|sse URL")
     # Logging is deprecated in 2026-07-28 but still part of it, so it is still tested.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    sys.exit(anyio.run(main, sys.argv[1], sys.argv[3], sys.argv[4:]))
+    sys.exit(anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))

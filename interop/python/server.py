@@ -1,9 +1,14 @@
-"""Serves the shared catalogue on stdio with the Python SDK, in both eras.   python server.py"""
+"""Serves the shared catalogue with the Python SDK, in both eras.   python server.py [http|stateless]
+
+On stdio; with `http` on Streamable HTTP at /mcp and on HTTP+SSE at /sse; with `stateless` without sessions.
+"""
 
 import base64
 import logging
+import sys
 import warnings
 
+import lively
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -84,4 +89,9 @@ if __name__ == "__main__":
     # Logging is deprecated in 2026-07-28 but still part of it, so it is still tested.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    server.run("stdio")
+    if sys.argv[1:] == ["http"]:
+        lively.serve(server)
+    elif sys.argv[1:] == ["stateless"]:
+        lively.listen(server.streamable_http_app(stateless_http=True))
+    else:
+        server.run("stdio")

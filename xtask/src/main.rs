@@ -4,6 +4,7 @@
 //! environment and is handed on to the checks untouched.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its user")]
 
+mod browser;
 mod conformance;
 mod documents;
 mod edges;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{conformance, documents, edges, interop, licences, registry, screens};
+use crate::{browser, conformance, documents, edges, interop, licences, registry, screens};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -34,8 +34,13 @@ const STEPS: &[Step] = &[
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
     Step { name: "screens", about: "documents show what the program says", work: screens::check },
-    Step { name: "interop", about: "other makers' SDKs, both directions, both eras", work: interop::run },
+    Step {
+        name: "interop",
+        about: "other makers' SDKs, both directions, both eras, every transport",
+        work: interop::run,
+    },
     Step { name: "registry", about: "the program on servers from npm and PyPI", work: registry::run },
+    Step { name: "browser", about: "pages of other origins in Chromium", work: browser::run },
     Step {
         name: "conformance",
         about: "the official suite, server and client, both eras",

@@ -97,6 +97,11 @@ impl Error {
         self.with_hint(&format!("and by other means: {other:?}"))
     }
 
+    /// Adds what was tried before, and why that was not it.
+    pub(crate) fn after(self, first: &Self) -> Self {
+        self.with_hint(&format!("that was by other means than at first, when {first:?}"))
+    }
+
     pub(crate) fn from_rpc(method: &MethodName, error: RpcError) -> Self {
         let mut this =
             Self::new(ErrorKind::Rpc, Delivery::Rejected, format!("the server refused {method}: {error}"));

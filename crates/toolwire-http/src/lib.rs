@@ -1,7 +1,7 @@
 //! Streamable HTTP for MCP: both protocol eras on one endpoint.
 //!
 //! The server side is `server`: one path that every client can call, old or new. The client side, with the feature
-//! `client`, is `client`: it calls every server, old or new.
+//! `client`, is `client`: it calls every server, old or new. With the feature `ws`, both can do it by WebSocket too.
 //!
 //! ```no_run
 //! use toolwire_http::server::serve_http;
@@ -19,3 +19,5 @@
 pub mod client;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(all(feature = "ws", any(feature = "client", feature = "server")))]
+mod websocket;

@@ -34,7 +34,9 @@ pub(crate) struct Catalog {
     pub(crate) templates: Registry<TemplateRoute>,
     /// Template positions, the most specific first.
     by_specificity: Vec<usize>,
-    pub(crate) served: Served,
+    served: Served,
+    /// The same for those to whom the legacy era is not served.
+    served_modern: Served,
     pub(crate) capabilities: ServerCapabilities,
 }
 
@@ -147,7 +149,10 @@ pub(crate) struct Announced {
 
 impl Catalog {
     pub(crate) fn new(served: Served) -> Self {
+        let mut served_modern = served.clone();
+        served_modern.versions.retain(|version| version.is_modern());
         Self {
+            served_modern,
             tools: Registry::default(),
             prompts: Registry::default(),
             resources: Registry::default(),
@@ -200,6 +205,12 @@ impl Catalog {
         ] {
             self.served.capabilities.set(capability, on);
         }
+        self.served_modern.capabilities = self.served.capabilities;
+    }
+
+    /// What is served, with the legacy era or without it.
+    pub(crate) fn served(&self, legacy: bool) -> &Served {
+        if legacy { &self.served } else { &self.served_modern }
     }
 
     /// The template that fits a URI best, with its variables.

@@ -84,7 +84,8 @@ fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, Rp
 }
 
 fn discover(server: &Server, catalog: &Catalog, version: Version) -> Result<Reply, RpcError> {
-    let versions: Vec<String> = catalog.served.modern_first().iter().map(ToString::to_string).collect();
+    let versions: Vec<String> =
+        catalog.served(server.has_legacy()).modern_first().iter().map(ToString::to_string).collect();
     let mut result = DiscoverResult::new(versions, catalog.capabilities.clone()).cached(server.list_cache());
     result.instructions = server.instructions().map(Into::into);
     let mut bytes = Vec::new();

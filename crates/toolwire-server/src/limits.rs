@@ -35,6 +35,9 @@ pub struct Limits {
     pub handler_time: Duration,
     /// How long running handlers may go on after the peer has closed its side. Default five seconds.
     pub drain_time: Duration,
+    /// How many clients [`serve_all`](crate::Server::serve_all) serves at once; further ones wait to be accepted.
+    /// Default 1024.
+    pub connections: usize,
     /// How many messages one batch (2025-03-26) may hold. Default 64.
     pub batch_messages: usize,
 }
@@ -51,6 +54,7 @@ impl Default for Limits {
             page_items: 500,
             handler_time: Duration::from_secs(600),
             drain_time: Duration::from_secs(5),
+            connections: 1024,
             batch_messages: 64,
         }
     }

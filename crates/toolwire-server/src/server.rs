@@ -33,7 +33,11 @@ use crate::{
 /// assert!(!server.remove_tool("one"));
 /// ```
 #[derive(Clone)]
-pub struct Server(Arc<Shared>);
+pub struct Server {
+    shared: Arc<Shared>,
+    /// Whether the revisions that start with `initialize` are served by this handle.
+    legacy: bool,
+}
 
 pub(crate) struct Shared {
     pub(crate) info: Implementation,
@@ -59,22 +63,29 @@ impl Server {
     }
 
     pub(crate) fn new(shared: Shared) -> Self {
-        Self(Arc::new(shared))
+        Self { shared: Arc::new(shared), legacy: true }
+    }
+
+    /// The same server for a place where clients of the legacy era are not served: there it neither answers them nor
+    /// names their versions.
+    #[must_use]
+    pub fn modern_only(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), legacy: false }
     }
 
     /// The name and version that clients see.
     pub fn info(&self) -> &Implementation {
-        &self.0.info
+        &self.shared.info
     }
 
     /// Tells clients about changes.
     pub fn notify(&self) -> &Notifier {
-        &self.0.notifier
+        &self.shared.notifier
     }
 
     /// The limits the server was built with.
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.shared.limits
     }
 
     /// Adds a tool while serving, and tells clients.
@@ -83,7 +94,7 @@ impl Server {
     /// When the name is taken, the schema is not valid, or a state is missing.
     pub fn add_tool(&self, route: impl Into<ToolRoute>) -> Result<(), BuildError> {
         self.add(route.into(), "tool", |catalog| &mut catalog.tools)?;
-        self.0.notifier.tools_changed();
+        self.shared.notifier.tools_changed();
         Ok(())
     }
 
@@ -91,7 +102,7 @@ impl Server {
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.change(|catalog| catalog.tools.remove(name));
         if removed {
-            self.0.notifier.tools_changed();
+            self.shared.notifier.tools_changed();
         }
         removed
     }
@@ -102,7 +113,7 @@ impl Server {
     /// When the name is taken or a state is missing.
     pub fn add_prompt(&self, route: impl Into<PromptRoute>) -> Result<(), BuildError> {
         self.add(route.into(), "prompt", |catalog| &mut catalog.prompts)?;
-        self.0.notifier.prompts_changed();
+        self.shared.notifier.prompts_changed();
         Ok(())
     }
 
@@ -110,7 +121,7 @@ impl Server {
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.change(|catalog| catalog.prompts.remove(name));
         if removed {
-            self.0.notifier.prompts_changed();
+            self.shared.notifier.prompts_changed();
         }
         removed
     }
@@ -121,7 +132,7 @@ impl Server {
     /// When the URI is taken or a state is missing.
     pub fn add_resource(&self, route: impl Into<ResourceRoute>) -> Result<(), BuildError> {
         self.add(route.into(), "resource", |catalog| &mut catalog.resources)?;
-        self.0.notifier.resources_changed();
+        self.shared.notifier.resources_changed();
         Ok(())
     }
 
@@ -129,7 +140,7 @@ impl Server {
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.change(|catalog| catalog.resources.remove(uri));
         if removed {
-            self.0.notifier.resources_changed();
+            self.shared.notifier.resources_changed();
         }
         removed
     }
@@ -140,7 +151,7 @@ impl Server {
     /// When the template is taken or not valid, or a state is missing.
     pub fn add_template(&self, route: impl Into<TemplateRoute>) -> Result<(), BuildError> {
         self.add(route.into(), "template", |catalog| &mut catalog.templates)?;
-        self.0.notifier.resources_changed();
+        self.shared.notifier.resources_changed();
         Ok(())
     }
 
@@ -148,7 +159,7 @@ impl Server {
     pub fn remove_template(&self, uri_template: &str) -> bool {
         let removed = self.change(|catalog| catalog.templates.remove(uri_template));
         if removed {
-            self.0.notifier.resources_changed();
+            self.shared.notifier.resources_changed();
         }
         removed
     }
@@ -156,8 +167,8 @@ impl Server {
     /// Ends every connection in an orderly way: subscriptions get their last message, running requests may
     /// finish within the limit `drain_time`, nothing new is taken.
     pub fn shutdown(&self) {
-        self.0.shutdown.cancel();
-        self.0.notifier.close();
+        self.shared.shutdown.cancel();
+        self.shared.notifier.close();
     }
 
     fn add<R: Entry>(
@@ -166,66 +177,71 @@ impl Server {
         kind: &'static str,
         registry: impl FnOnce(&mut Catalog) -> &mut Registry<R>,
     ) -> Result<(), BuildError> {
-        BuildError::check(&route, kind, &self.0.states)?;
+        BuildError::check(&route, kind, &self.shared.states)?;
         self.change(|catalog| registry(catalog).add(route))
             .map_err(|route| BuildError::taken(kind, route.key()))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
-        let mut current = self.0.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.shared.catalog.write().unwrap_or_else(PoisonError::into_inner);
         let mut next = Catalog::clone(&current);
         let outcome = change(&mut next);
-        next.settle(&self.0.announced);
+        next.settle(&self.shared.announced);
         *current = Arc::new(next);
         outcome
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.shared.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the legacy era is served by this handle.
+    pub(crate) fn has_legacy(&self) -> bool {
+        self.legacy
     }
 
     pub(crate) fn states(&self) -> &Extensions {
-        &self.0.states
+        &self.shared.states
     }
 
     pub(crate) fn codec(&self) -> &ResultCodec {
-        &self.0.codec
+        &self.shared.codec
     }
 
     pub(crate) fn list_cache(&self) -> CacheHint {
-        self.0.list_cache
+        self.shared.list_cache
     }
 
     pub(crate) fn instructions(&self) -> Option<&str> {
-        self.0.instructions.as_deref()
+        self.shared.instructions.as_deref()
     }
 
     pub(crate) fn custom(&self, method: &str) -> Option<&SharedEndpoint> {
-        self.0.custom.get(method)
+        self.shared.custom.get(method)
     }
 
     pub(crate) fn outer_layers(&self) -> Option<&SharedEndpoint> {
-        self.0.layers.as_ref()
+        self.shared.layers.as_ref()
     }
 
     pub(crate) fn replay_check(&self) -> bool {
-        self.0.replay_check
+        self.shared.replay_check
     }
 
     pub(crate) fn state_keys(&self) -> &StateKeys {
-        &self.0.state_keys
+        &self.shared.state_keys
     }
 
     pub(crate) fn shutting_down(&self) -> &crate::cancel::Cancel {
-        &self.0.shutdown
+        &self.shared.shutdown
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("name", &self.0.info.name)
-            .field("version", &self.0.info.version)
+            .field("name", &self.shared.info.name)
+            .field("version", &self.shared.info.version)
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 //! * [`Wire`] is a client that speaks one revision by hand, for tests that look at the bytes;
 //! * [`each`] and [`Matrix`] run one test body over every revision and link;
 //! * [`Setup::client`] is Toolwire's own client, pinned to the revision of the setup; [`each_client`] runs it over
-//!   HTTP as well, where the feature `http` is on;
+//!   HTTP and WebSocket as well, where the feature `http` is on, and over unix sockets with the feature `unix`;
 //! * [`FakeClock`] lets a client's cache grow old at once;
 //! * [`replay`](replay()) holds a server against a conversation that was written down;
 //! * [`SpecSchemas`] hold every message of a server against the official schemas, where they are at hand.
@@ -30,8 +30,8 @@
 
 mod any;
 mod clock;
-#[cfg(feature = "http")]
-mod http;
+#[cfg(any(feature = "http", all(unix, feature = "unix")))]
+mod hosted;
 mod matrix;
 pub mod replay;
 mod spec;

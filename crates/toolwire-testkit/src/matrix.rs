@@ -13,8 +13,8 @@ use std::{
 use toolwire_client::{Client, ClientBuilder, EraChoice, Error};
 use toolwire_protocol::Version;
 
-#[cfg(feature = "http")]
-use crate::http::Hosted;
+#[cfg(any(feature = "http", all(unix, feature = "unix")))]
+use crate::hosted::Hosted;
 use crate::{AnyDuplex, Link, Program, Target, Wire, WireBuilder};
 
 /// Runs `body` once for each revision and each link inside this process.
@@ -43,7 +43,7 @@ pub async fn each(body: impl AsyncFn(Setup)) {
 }
 
 /// Runs `body` once for each revision and each link that [`Setup::client`] can take: with the feature `http` also
-/// over HTTP.
+/// over HTTP and WebSocket, with the feature `unix` also over unix sockets.
 ///
 /// ```
 /// use serde_json::json;
@@ -243,11 +243,15 @@ impl Setup {
     /// # Panics
     /// When `target` cannot be reached over this link.
     pub async fn connect(&self, target: &impl Target, builder: ClientBuilder) -> Result<Client, Error> {
-        #[cfg(feature = "http")]
-        if self.link == Link::Http {
-            return builder.connect(Hosted::start(target, self.version).await).await;
+        match self.link {
+            #[cfg(feature = "http")]
+            Link::Http => builder.connect(Hosted::http(target, self.version).await).await,
+            #[cfg(feature = "http")]
+            Link::WebSocket => builder.connect(Hosted::websocket(target).await).await,
+            #[cfg(all(unix, feature = "unix"))]
+            Link::Unix => builder.connect(Hosted::unix(target).await).await,
+            Link::Memory | Link::Pipe | Link::Child => builder.connect(self.open(target)).await,
         }
-        builder.connect(self.open(target)).await
     }
 }
 

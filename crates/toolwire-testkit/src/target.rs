@@ -26,20 +26,39 @@ pub enum Link {
     /// [`Wire`](crate::Wire).
     #[cfg(feature = "http")]
     Http,
+    /// WebSocket over a socket of this machine, for Toolwire's own client.
+    #[cfg(feature = "http")]
+    WebSocket,
+    /// A unix socket, for Toolwire's own client.
+    #[cfg(all(unix, feature = "unix"))]
+    Unix,
 }
 
 impl Link {
     /// The links that reach a [`Server`] in this process, byte by byte.
     pub const IN_PROCESS: [Self; 2] = [Self::Memory, Self::Pipe];
 
-    /// The links that Toolwire's own client can take to a [`Server`] in this process; with the feature `http`
-    /// that is one more.
+    /// The links that Toolwire's own client can take to a [`Server`] in this process; the features `http` and
+    /// `unix` add theirs.
     pub const OF_CLIENTS: &[Self] = &[
         Self::Memory,
         Self::Pipe,
         #[cfg(feature = "http")]
         Self::Http,
+        #[cfg(feature = "http")]
+        Self::WebSocket,
+        #[cfg(all(unix, feature = "unix"))]
+        Self::Unix,
     ];
+
+    /// Whether it is one connection that carries messages both ways, and not a request for each.
+    pub const fn is_duplex(self) -> bool {
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http => false,
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for Link {
@@ -50,6 +69,10 @@ impl fmt::Display for Link {
             Self::Child => "a child process",
             #[cfg(feature = "http")]
             Self::Http => "HTTP",
+            #[cfg(feature = "http")]
+            Self::WebSocket => "WebSocket",
+            #[cfg(all(unix, feature = "unix"))]
+            Self::Unix => "a unix socket",
         })
     }
 }
@@ -67,7 +90,7 @@ pub trait Target {
         Link::Memory
     }
 
-    /// The server itself, where it is in this process; HTTP needs it.
+    /// The server itself, where it is in this process; what goes by a socket needs it.
     fn server(&self) -> Option<&Server> {
         None
     }
@@ -100,12 +123,25 @@ impl Target for Server {
                 io::ErrorKind::Unsupported,
                 "HTTP does not carry a stream of messages; it is for `Setup::client`",
             )),
+            #[cfg(feature = "http")]
+            Link::WebSocket => Err(for_clients()),
+            #[cfg(all(unix, feature = "unix"))]
+            Link::Unix => Err(for_clients()),
         }
     }
 
     fn server(&self) -> Option<&Server> {
         Some(self)
     }
+}
+
+/// Why a raw client is not connected by a socket.
+#[cfg(any(feature = "http", all(unix, feature = "unix")))]
+fn for_clients() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "it takes a while to connect by a socket, so that is for `Setup::client`",
+    )
 }
 
 /// A server that is a program of its own and speaks on its standard input and output.

@@ -5,7 +5,8 @@
 //! * [`memory`] joins two ends inside one process;
 //! * [`lines`] frames any pair of byte streams, one message per line;
 //! * `stdio` is the server's side of a pipe: the standard input and output of this process;
-//! * `child` is the client's side of it: a server started as a child process.
+//! * `child` is the client's side of it: a server started as a child process;
+//! * `unix` is both sides of a unix socket, whose server is a [`Listener`]: it has many clients.
 //!
 //! [`fair`] and [`pump`] are what both engines put in front of a sink, so that one request with a lot to say
 //! does not keep the others waiting.
@@ -34,18 +35,24 @@ pub mod child;
 pub mod duplex;
 pub mod fair;
 pub mod lines;
+pub mod listener;
 pub mod memory;
 pub mod pump;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+#[cfg(all(unix, feature = "unix"))]
+pub mod unix;
 
 mod lock;
 
 pub use duplex::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
 pub use fair::{FairQueue, Lane};
+pub use listener::Listener;
 pub use pump::write_loop;
 
 #[cfg(feature = "child")]
 pub use child::{Child, ChildHandle, ChildProcess, ExitReport};
 #[cfg(feature = "stdio")]
 pub use stdio::{Stdio, stdio};
+#[cfg(all(unix, feature = "unix"))]
+pub use unix::{UnixError, UnixListener, UnixSocket};

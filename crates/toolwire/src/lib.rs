@@ -11,9 +11,11 @@
 //! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource) |
 //! | `stdio` | yes | serve on standard input and output: [`stdio()`] |
 //! | `child` | yes | start servers as child processes: [`ChildProcess`] |
+//! | `unix` | no | serve at a unix socket and connect to one: `UnixSocket`, [`Server::serve_all`] |
 //! | `http` | no | serve on HTTP and connect over it; `http-server` and `http-client` are its halves |
 //! | `http-tls` | no | TLS for both |
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
+//! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
 //!
 //! # A server
 //!
@@ -56,6 +58,8 @@ pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
 pub use toolwire_transport::ChildProcess;
 pub use toolwire_transport::memory;
+#[cfg(all(unix, feature = "unix"))]
+pub use toolwire_transport::UnixSocket;
 #[cfg(feature = "stdio")]
 pub use toolwire_transport::stdio;
 
@@ -90,6 +94,8 @@ pub mod prelude {
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;
+    #[cfg(all(unix, feature = "unix"))]
+    pub use toolwire_transport::UnixSocket;
     #[cfg(feature = "stdio")]
     pub use toolwire_transport::stdio;
 

@@ -1,6 +1,11 @@
 //! Connecting to a target, with a deadline for all of it.
 
-use toolwire::{ChildProcess, Client, client::ClientBuilder, http::client::Http, wire::Root};
+use toolwire::{
+    ChildProcess, Client,
+    client::ClientBuilder,
+    http::client::{Http, HttpError, WebSocket},
+    wire::Root,
+};
 
 use super::{Address, Command, Remote, Target};
 use crate::{
@@ -25,12 +30,15 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
     };
     let connecting = async {
         match &target.address {
-            Address::Command(command) => Ok(builder.connect(process(command, target.verbose)).await?),
+            Address::Command(command) => {
+                Ok::<_, Failure>(builder.connect(process(command, target.verbose)).await?)
+            }
             Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
-            Address::WebSocket(_) | Address::Unix(_) => Err(Failure::new(
-                Code::Usage,
-                format!("{} cannot be reached yet", target.address.transport()),
-            )),
+            Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
+            #[cfg(unix)]
+            Address::Unix(path) => Ok(builder.connect(toolwire::UnixSocket::new(path)).await?),
+            #[cfg(not(unix))]
+            Address::Unix(_) => Err(Failure::new(Code::Usage, "this system has no unix sockets")),
         }
     };
     match tokio::time::timeout(target.timeout, connecting).await {
@@ -58,7 +66,19 @@ fn http(remote: &Remote) -> Result<Http> {
     for (name, value) in &remote.headers {
         http = http.header(name, value);
     }
-    http.build().map_err(|error| Failure::new(Code::Usage, error.to_string()))
+    http.build().map_err(|error| misdescribed(&error))
+}
+
+fn websocket(remote: &Remote) -> Result<WebSocket> {
+    let mut socket = WebSocket::builder(&remote.url);
+    for (name, value) in &remote.headers {
+        socket = socket.header(name, value);
+    }
+    socket.build().map_err(|error| misdescribed(&error))
+}
+
+fn misdescribed(error: &HttpError) -> Failure {
+    Failure::new(Code::Usage, error.to_string())
 }
 
 fn roots(target: &Target) -> Vec<Root> {

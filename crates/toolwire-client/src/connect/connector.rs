@@ -8,8 +8,9 @@ use crate::link::{DuplexLink, Inbox, Link};
 
 /// Something that a client can be connected to.
 ///
-/// It is implemented for every [`Duplex`] (once), for closures that make one (again and again), and with the
-/// feature `child` for a child process that is to be started. `Kind` only tells these apart and is inferred.
+/// It is implemented for every [`Duplex`] (once), for closures that make one (again and again), with the feature
+/// `child` for a child process that is to be started, and with the feature `unix` for a unix socket. `Kind` only
+/// tells these apart and is inferred.
 ///
 /// A server that does not survive being asked for its protocol version has to be started a second time. That is
 /// why a connector may be used again.
@@ -26,8 +27,8 @@ use crate::link::{DuplexLink, Inbox, Link};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a client cannot be connected to `{Self}`",
-    note = "it takes a `Duplex`, an async closure that returns `io::Result<impl Duplex>`, or with the feature \
-            `child` a `ChildProcess`"
+    note = "it takes a `Duplex`, an async closure that returns `io::Result<impl Duplex>`, with the feature \
+            `child` a `ChildProcess`, or with the feature `unix` a `UnixSocket`"
 )]
 pub trait Connector<Kind>: Sized + Send {
     /// Makes a connection whose link puts what the server says of its own accord into `inbox`.
@@ -85,6 +86,11 @@ pub mod kind {
     #[derive(Debug)]
     #[expect(clippy::exhaustive_enums, reason = "it has no values")]
     pub enum Command {}
+
+    /// It is a place to connect to.
+    #[derive(Debug)]
+    #[expect(clippy::exhaustive_enums, reason = "it has no values")]
+    pub enum Place {}
 }
 
 impl<D: Duplex> Connector<kind::Ready> for D {
@@ -111,6 +117,16 @@ impl Connector<kind::Command> for toolwire_transport::ChildProcess {
         let child = self.spawn()?;
         let key = child.handle().command().to_owned();
         Ok(Connection::over(child, inbox).key(key).again(self))
+    }
+}
+
+#[cfg(all(unix, feature = "unix"))]
+impl Connector<kind::Place> for toolwire_transport::UnixSocket {
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        // The inherent method: it only makes the connection.
+        let connection = Self::connect(&self).await?;
+        let key = format!("unix:{}", self.path().display());
+        Ok(Connection::over(connection, inbox).key(key).again(self))
     }
 }
 

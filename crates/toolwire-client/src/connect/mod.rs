@@ -32,9 +32,11 @@ pub(crate) struct Plan {
 pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Result<Client, Error> {
     let mut elsewhere = None;
     let connected = attempt(plan, connector, &mut elsewhere).await;
-    // The first error is about what the user asked for; other means were only our guess.
     connected.map_err(|error| match elsewhere {
-        Some(first) => first.and_elsewhere(&error),
+        // The first error is about what the user asked for; other means were only our guess.
+        Some(first) if error.kind() == ErrorKind::Connect => first.and_elsewhere(&error),
+        // But the guess was right, and somebody who understands us had something against it.
+        Some(first) => error.after(&first),
         None => error,
     })
 }

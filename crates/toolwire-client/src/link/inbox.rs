@@ -65,6 +65,17 @@ impl Inbox {
         self.host.closed(why);
     }
 
+    /// What the server says of its own accord cannot be heard any more, for this reason, although requests may still
+    /// reach it. Listeners end.
+    pub fn unheard(&self, why: &str) {
+        self.host.hub.lost(why);
+    }
+
+    /// It can be heard again.
+    pub fn heard(&self) {
+        self.host.hub.found();
+    }
+
     /// The server had lost the session, and the link has made a new one in its place, which knows nothing.
     ///
     /// The client then sets the log level again and asks again for the resources that are listened to, in a task

@@ -29,6 +29,8 @@ struct HubState {
     /// How many legacy listeners watch each resource.
     watched: HashMap<String, usize>,
     closed: Option<Box<str>>,
+    /// Why the server cannot be heard for now.
+    lost: Option<Box<str>>,
 }
 
 /// What one listener has not yet been told.
@@ -61,7 +63,8 @@ impl Hub {
         if hub.boxes.len() >= MAX_LISTENERS {
             return None;
         }
-        let end = hub.closed.as_deref().map(|why| EndReason::Closed(why.to_owned()));
+        let closed = hub.closed.as_deref().map(|why| EndReason::Closed(why.to_owned()));
+        let end = closed.or_else(|| hub.lost.as_deref().map(|why| EndReason::Lost(why.to_owned())));
         let state = Mutex::new(BoxState { filter, end, ..BoxState::default() });
         let changes = Arc::new(ChangeBox { state });
         hub.boxes.push(Arc::clone(&changes));
@@ -109,6 +112,20 @@ impl Hub {
             state.end.get_or_insert_with(|| EndReason::Closed(why.to_owned()));
             true
         });
+    }
+
+    /// The server cannot be heard any more, so every listener ends, and new ones are of no use.
+    pub(crate) fn lost(&self, why: &str) {
+        lock(&self.state).lost = Some(why.into());
+        self.each(|state| {
+            state.end.get_or_insert_with(|| EndReason::Lost(why.to_owned()));
+            true
+        });
+    }
+
+    /// The server can be heard again.
+    pub(crate) fn found(&self) {
+        lock(&self.state).lost = None;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -304,6 +321,18 @@ mod tests {
             hub.publish(None, &Change::Updated("file:///ab".into()));
         }
         assert_eq!(drain(&changes), [Change::Tools, Change::Updated("file:///a/b".into())]);
+    }
+
+    #[test]
+    fn a_server_that_is_not_heard_ends_listeners_until_it_is_heard_again() {
+        let hub = Hub::default();
+        let lost = [Change::Ended(EndReason::Lost("gone".to_owned()))];
+        let open = hub.open(SubscriptionFilter::new()).unwrap();
+        hub.lost("gone");
+        assert_eq!(drain(&open), lost);
+        assert_eq!(drain(&hub.open(SubscriptionFilter::new()).unwrap()), lost);
+        hub.found();
+        assert_eq!(drain(&hub.open(SubscriptionFilter::new()).unwrap()), []);
     }
 
     #[test]

@@ -147,6 +147,14 @@ impl HttpBuilder {
 
     /// Checks what was given. Nothing is sent yet.
     pub fn build(self) -> Result<Http, HttpError> {
+        Ok(Http::over(self.endpoint(|client| client)?))
+    }
+
+    /// The address with everything that was set for it; `change` is what the caller needs of its connections.
+    pub(super) fn endpoint(
+        self,
+        change: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+    ) -> Result<Endpoint, HttpError> {
         let url = self.url?;
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -171,7 +179,7 @@ impl HttpBuilder {
             Proxy::None => client.no_proxy(),
             Proxy::Given(proxy) => client.no_proxy().proxy(*proxy),
         };
-        let client = client.build().map_err(|error| {
+        let client = change(client).build().map_err(|error| {
             HttpError::new(format!("no connection to {} can be made: {error}", shown(&url)))
         })?;
         let settings = Settings {
@@ -180,7 +188,7 @@ impl HttpBuilder {
             limits: self.limits,
             send_timeout: self.send_timeout,
         };
-        Ok(Http::over(Endpoint::new(client, settings)))
+        Ok(Endpoint::new(client, settings))
     }
 }
 
@@ -226,12 +234,15 @@ fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), H
     let header = HeaderName::try_from(name).map_err(|_| bad("has a name that no header may have"))?;
     let reserved = [
         header::ACCEPT,
+        header::CONNECTION,
         header::CONTENT_TYPE,
         header::CONTENT_LENGTH,
         header::HOST,
         header::TRANSFER_ENCODING,
+        header::UPGRADE,
     ];
-    if header.as_str().starts_with("mcp-") || header == LAST_EVENT_ID || reserved.contains(&header) {
+    let ours = ["mcp-", "sec-websocket-"].iter().any(|prefix| header.as_str().starts_with(prefix));
+    if ours || header == LAST_EVENT_ID || reserved.contains(&header) {
         return Err(bad("is set by the client itself"));
     }
     let mut value =
@@ -248,7 +259,7 @@ fn is_local(url: &Url) -> bool {
 }
 
 impl HttpError {
-    fn new(message: impl Into<String>) -> Self {
+    pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 }
@@ -304,7 +315,9 @@ mod tests {
 
     #[test]
     fn headers_of_the_protocol_cannot_be_overridden() {
-        for name in ["Mcp-Session-Id", "mcp-anything", "Accept", "content-type", "Last-Event-ID", "Host"] {
+        for name in
+            ["Mcp-Session-Id", "mcp-anything", "Accept", "content-type", "Last-Event-ID", "Host", "Upgrade"]
+        {
             let text = fault(Http::builder("http://127.0.0.1").header(name, "x"));
             assert!(text.contains("set by the client itself"), "{text}");
         }

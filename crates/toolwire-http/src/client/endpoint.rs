@@ -17,6 +17,8 @@ use super::{
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+#[cfg(feature = "ws")]
+const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// Sends requests to one address. Clones share their connections.
@@ -68,6 +70,12 @@ impl Endpoint {
             return Ok(());
         }
         Err(Answer::refusal(response).await)
+    }
+
+    /// Asks for a WebSocket, and waits for the response that says whether there is one.
+    #[cfg(feature = "ws")]
+    pub(super) async fn upgrade(&self, headers: HeaderMap) -> Result<Response, LinkError> {
+        self.in_time(self.send(Method::GET, None, ANYTHING, headers)).await
     }
 
     /// Opens an event stream.

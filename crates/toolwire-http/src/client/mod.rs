@@ -1,6 +1,6 @@
 //! Connects a [`Client`](toolwire_client::Client) to a server over HTTP, whatever the server speaks.
 //!
-//! [`Http`] is a [`Connector`](toolwire_client::Connector). The client opens with a modern request; what comes
+//! [`Http`] is a [`Connector`](toolwire_client::Connector), and with the feature `ws` so is `WebSocket`. The client opens with a modern request; what comes
 //! back decides whether it goes on like that, makes a legacy session, or, with the feature `sse2024`, opens the
 //! event stream of the first revision.
 //!
@@ -28,7 +28,11 @@ mod link;
 mod settings;
 #[cfg(feature = "sse2024")]
 mod sse2024;
+#[cfg(feature = "ws")]
+mod websocket;
 
 pub use builder::{HttpBuilder, HttpError};
 pub use connector::{Http, Remote};
 pub use settings::{CONNECT_TIMEOUT, HttpLimits, SEND_TIMEOUT};
+#[cfg(feature = "ws")]
+pub use websocket::{WebSocket, WebSocketBuilder};

@@ -23,7 +23,7 @@ pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const FORGOTTEN_PATIENCE: Duration = Duration::from_secs(10);
 /// How many things in a row that are no messages are read from one stream.
 pub(super) const MAX_GARBAGE: usize = 100;
-/// How often in a row a stream is resumed in vain.
+/// How often in a row a stream is resumed or opened again in vain: with the pauses in between, for about a minute.
 pub(super) const MAX_RESUMES: u32 = 8;
 /// How many pages of the list of tools are read to find one tool.
 pub(super) const MAX_TOOL_PAGES: usize = 64;
@@ -54,7 +54,7 @@ pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
 pub struct HttpLimits {
     /// The largest event of a stream, in bytes. Default 16 MiB.
     pub event_bytes: usize,
-    /// The largest response that is no stream, in bytes. Default 16 MiB.
+    /// The largest response that is no stream, and the largest message of a WebSocket, in bytes. Default 16 MiB.
     pub response_bytes: usize,
     /// How many redirects, all within the same origin, one request follows. Default 5.
     pub redirects: usize,
@@ -62,6 +62,9 @@ pub struct HttpLimits {
     pub open_streams: usize,
     /// How many tools whose arguments travel in headers are remembered. Default 4096.
     pub tool_plans: usize,
+    /// How long the server at a WebSocket may say nothing, not even when it is asked whether it is still there,
+    /// before it is given up. It is asked three times in that time. Default one minute.
+    pub websocket_silence: Duration,
 }
 
 impl Default for HttpLimits {
@@ -72,6 +75,7 @@ impl Default for HttpLimits {
             redirects: 5,
             open_streams: 512,
             tool_plans: 4096,
+            websocket_silence: Duration::from_secs(60),
         }
     }
 }

@@ -26,8 +26,8 @@ impl HttpBuilder {
 
     /// How clients of older protocol revisions are served. Default: with sessions.
     ///
-    /// [`Legacy::Off`] refuses their requests here; a server that is never to name the older revisions, not even
-    /// in `server/discover`, has to be built without them.
+    /// With [`Legacy::Off`] their requests are refused here, and their revisions are not named, whatever the server
+    /// does elsewhere.
     pub fn legacy(mut self, legacy: Legacy) -> Self {
         self.config.legacy = legacy;
         self
@@ -90,6 +90,16 @@ impl HttpBuilder {
     pub fn sse2024(mut self, stream: impl Into<String>, messages: impl Into<String>) -> Self {
         self.config.sse2024 =
             Some(super::legacy::Sse2024Paths { stream: stream.into(), messages: messages.into() });
+        self
+    }
+
+    /// Whether clients can open the path as a WebSocket as well, with one message per text frame and the
+    /// subprotocol `mcp`. Both eras are spoken over it. Default: no.
+    ///
+    /// What serves the HTTP connections has to allow upgrades, as [`HttpService::serve`] and axum do.
+    #[cfg(feature = "ws")]
+    pub fn websocket(mut self, websocket: bool) -> Self {
+        self.config.websocket = websocket;
         self
     }
 

@@ -49,6 +49,9 @@ pub(crate) struct HttpConfig {
     /// Where clients of 2024-11-05 are served, if they are.
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: Option<super::legacy::Sse2024Paths>,
+    /// Whether the path can be opened as a WebSocket.
+    #[cfg(feature = "ws")]
+    pub(crate) websocket: bool,
     /// The limits.
     pub(crate) limits: HttpLimits,
 }
@@ -67,7 +70,8 @@ pub(crate) struct HttpConfig {
     reason = "meant to be written as a literal with ..HttpLimits::default()"
 )]
 pub struct HttpLimits {
-    /// The longest body of a request, in bytes; longer ones get 413. Default 4 MiB.
+    /// The longest body of a request, in bytes; longer ones get 413. It is also the longest message of a WebSocket;
+    /// longer ones end it with the code 1009. Default 4 MiB.
     pub body_bytes: usize,
     /// How long the body of a request may take to arrive; later ones get 408. Default 30 seconds.
     pub body_time: Duration,
@@ -94,6 +98,12 @@ pub struct HttpLimits {
     /// How long a client may take no byte of what is sent to it before its connection is closed. Default one
     /// minute.
     pub write_time: Duration,
+    /// How many WebSockets are open at once; further ones get 503. They are not counted as connections any more.
+    /// Default 1024.
+    pub websockets: usize,
+    /// How long the client at a WebSocket may say nothing, not even when it is asked whether it is still there,
+    /// before it is given up. It is asked three times in that time. Default one minute.
+    pub websocket_silence: Duration,
     /// How many legacy sessions are kept. Beyond that, one without a finished handshake makes room, or else the
     /// one that was idle for longest, if that is more than a minute; otherwise new clients get 503 and
     /// `Retry-After`. Default 10 000.
@@ -128,6 +138,8 @@ impl Default for HttpLimits {
             listen_streams: 4096,
             keep_alive: Duration::from_secs(5),
             write_time: Duration::from_secs(60),
+            websockets: 1024,
+            websocket_silence: Duration::from_secs(60),
             sessions: 10_000,
             session_idle: Duration::from_secs(30 * 60),
             session_handshake: Duration::from_secs(30),

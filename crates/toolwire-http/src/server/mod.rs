@@ -18,6 +18,8 @@ mod serve;
 mod service;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "ws")]
+mod upgrade;
 
 pub use body::Body;
 pub use builder::{HttpBuilder, HttpConfigError};

@@ -30,7 +30,7 @@ use super::{
     edge,
     read::Accepts,
     response,
-    service::{Shared, attach},
+    service::{Shared, attach, refuse},
 };
 
 /// A modern request that has passed the ladder.
@@ -48,7 +48,7 @@ pub(crate) async fn answer(shared: &Shared, asked: Asked) -> Response<Body> {
     if request.method.known() == Some(Method::CallTool)
         && let Err(fault) = shared.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
     {
-        return shared.refuse(fault, Some(&id));
+        return refuse(&fault, Some(&id));
     }
     let listens = request.method.known() == Some(Method::Listen);
     if listens && !accepts.events {

@@ -29,10 +29,13 @@ use tokio::{
 use toolwire_server::Server;
 use tower_service::Service as _;
 
-use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched};
+use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched, service::Late};
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long it may take to say goodbye at WebSockets, after requests that did not finish in time were stopped.
+#[cfg(feature = "ws")]
+const GOODBYE_TIME: Duration = Duration::from_secs(2);
 /// What the HTTP implementation needs at least to read headers.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
 /// How often an HTTP/2 connection is asked whether its peer is still there.
@@ -102,39 +105,90 @@ impl Serve {
     async fn run(self) -> io::Result<()> {
         let server = self.service.shared().server.clone();
         let limits = &self.service.shared().config.limits;
-        let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
-        let http = http_builder(limits);
+        let mut door = Door {
+            room: Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS))),
+            http: http_builder(limits),
+            connections: JoinSet::new(),
+            service: self.service,
+            listener: self.listener,
+            #[cfg(feature = "tls")]
+            tls: self.tls,
+        };
+        let (signal, ended) = (self.shutdown, server.until_shutdown());
+        let end = async {
+            tokio::select! {
+                () = signal => {}
+                () = ended => {}
+            }
+        };
+        let graceful = door.accept_until(end, false).await;
+        server.shutdown();
+        door.drain(graceful).await;
+        Ok(())
+    }
+}
+
+/// Where connections come in.
+struct Door {
+    service: HttpService,
+    listener: TcpListener,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    http: auto::Builder<TokioExecutor>,
+    /// Room for connections.
+    room: Arc<Semaphore>,
+    connections: JoinSet<()>,
+}
+
+impl Door {
+    /// Lets connections in until `end`, and gives what is needed to close them.
+    async fn accept_until(&mut self, end: impl Future<Output = ()> + Send, late: bool) -> GracefulShutdown {
         let graceful = GracefulShutdown::new();
-        let mut connections = JoinSet::new();
-        let mut signal = self.shutdown;
-        let mut ended = pin!(server.until_shutdown());
+        let mut end = pin!(end);
         loop {
             let (stream, permit) = tokio::select! {
                 biased;
-                () = &mut signal => break,
-                () = &mut ended => break,
-                Some(_) = connections.join_next() => continue,
-                accepted = accept(&self.listener, &room) => accepted,
+                () = &mut end => return graceful,
+                Some(_) = self.connections.join_next() => continue,
+                accepted = accept(&self.listener, &self.room) => accepted,
             };
             let connection = Connection {
                 service: self.service.clone(),
-                http: http.clone(),
+                http: self.http.clone(),
                 watcher: graceful.watcher(),
+                late,
                 _permit: permit,
             };
             #[cfg(feature = "tls")]
             if let Some(tls) = self.tls.clone() {
-                connections.spawn(connection.run_tls(tls, stream));
+                self.connections.spawn(connection.run_tls(tls, stream));
                 continue;
             }
-            connections.spawn(connection.run_plain(stream));
+            self.connections.spawn(connection.run_plain(stream));
         }
-        drop(self.listener);
-        server.shutdown();
-        if timeout(server.limits().drain_time, graceful.shutdown()).await.is_err() {
+    }
+
+    /// Lets everything that goes on come to its end, within its time. Whoever was sent away may come back for it, and
+    /// nobody else is let in.
+    async fn drain(mut self, graceful: GracefulShutdown) {
+        let service = self.service.clone();
+        let limit = service.shared().server.limits().drain_time;
+        let returning = async {
+            let late = self.accept_until(service.shared().legacy.away.all_back(), true).await;
+            let Self { listener, connections, .. } = self;
+            drop(listener);
+            late.shutdown().await;
+            connections
+        };
+        let closed = timeout(limit, async { tokio::join!(graceful.shutdown(), returning) });
+        #[cfg(feature = "ws")]
+        let (closed, websockets) =
+            tokio::join!(closed, timeout(limit + GOODBYE_TIME, service.shared().websockets_closed()));
+        #[cfg(not(feature = "ws"))]
+        let (closed, websockets) = (closed.await, Ok::<(), ()>(()));
+        if closed.is_err() || websockets.is_err() {
             tracing::warn!("some connections did not end in time and were closed");
         }
-        Ok(())
     }
 }
 
@@ -191,6 +245,8 @@ struct Connection {
     service: HttpService,
     http: auto::Builder<TokioExecutor>,
     watcher: Watcher,
+    /// Whether it came after the end had begun.
+    late: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -224,9 +280,12 @@ impl Connection {
             if let Some(local) = local {
                 request.extensions_mut().insert(LocalAddr(local));
             }
+            if self.late {
+                request.extensions_mut().insert(Late);
+            }
             self.service.clone().call(request)
         });
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let connection = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service);
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended");
         }

@@ -16,7 +16,7 @@ use toolwire_protocol::{
     Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
-    headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
+    headers::{LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) legacy: LegacyEndpoint,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
+    #[cfg(feature = "ws")]
+    websockets: super::upgrade::WebSockets,
     /// Room for requests that are served at the same time.
     pub(crate) requests: Arc<Semaphore>,
     /// Room for listen streams.
@@ -88,11 +90,14 @@ impl HttpService {
         event_log: Option<Arc<dyn EventLog>>,
     ) -> Self {
         let room = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
+        let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
         let config = Arc::new(config);
         Self(Arc::new(Shared {
             legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config), event_log),
             #[cfg(feature = "sse2024")]
             sse2024: super::legacy::Sse2024::new(server.clone(), config.limits.clone()),
+            #[cfg(feature = "ws")]
+            websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
             requests: room(config.limits.requests_in_flight),
             listeners: room(config.limits.listen_streams),
@@ -135,6 +140,12 @@ where
 }
 
 impl Shared {
+    /// Waits until every WebSocket is closed, which outlive the connections that they were.
+    #[cfg(feature = "ws")]
+    pub(crate) async fn websockets_closed(&self) {
+        self.websockets.all_closed().await;
+    }
+
     async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
@@ -157,6 +168,9 @@ impl Shared {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        if is_late(&parts) && !comes_back(&parts) {
+            return leaving(None);
+        }
         if self.config.cors == Cors::AllowedOrigins && cors::is_preflight(&parts.method, &parts.headers) {
             return cors::preflight(&parts.headers);
         }
@@ -168,6 +182,10 @@ impl Shared {
         }
         if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
             return response::empty(StatusCode::NOT_FOUND);
+        }
+        #[cfg(feature = "ws")]
+        if self.config.websocket && super::upgrade::is_wanted(&parts) {
+            return self.websockets.accept(&self.server, parts);
         }
         let principal = principal(&parts);
         match parts.method {
@@ -220,6 +238,11 @@ impl Shared {
             Message::Request(request) => Peek::of(&request.params),
             _ => Peek::default(),
         };
+        if let Message::Request(request) = &message
+            && is_late(&parts)
+        {
+            return leaving(Some(&request.id));
+        }
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let view = HeaderView {
@@ -229,8 +252,8 @@ impl Shared {
         };
         let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
         match (verdict, message) {
-            (Verdict::Reject(fault), Message::Request(request)) => self.refuse(fault, Some(&request.id)),
-            (Verdict::Reject(fault), _) => self.refuse(fault, None),
+            (Verdict::Reject(fault), Message::Request(request)) => refuse(&fault, Some(&request.id)),
+            (Verdict::Reject(fault), _) => refuse(&fault, None),
             (Verdict::Modern(version), Message::Request(request)) => {
                 modern::answer(self, modern::Asked { parts, request, peek, version, accepts }).await
             }
@@ -247,13 +270,16 @@ impl Shared {
 
     /// An array of messages, which one legacy revision has.
     async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
+        if is_late(&parts) {
+            return leaving(None);
+        }
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
             _ if modern => false,
-            LegacyView::UnknownSession => return self.refuse(Fault::UnknownSession, None),
+            LegacyView::UnknownSession => return refuse(&Fault::UnknownSession, None),
             LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
             LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
             _ => false,
@@ -265,19 +291,36 @@ impl Shared {
         let extensions = attach(parts);
         self.legacy.batch(bytes, found, &headers, extensions).await
     }
+}
 
-    pub(crate) fn refuse(&self, mut fault: Fault, id: Option<&RequestId>) -> Response<Body> {
-        if self.config.legacy == Legacy::Off
-            && let Fault::UnsupportedVersion { supported, .. } | Fault::LegacyNotServed { supported } =
-                &mut fault
-        {
-            // What the server serves elsewhere is of no use here.
-            supported.retain(|version| version.is_modern());
-        }
-        tracing::debug!(?fault, "a message was refused");
-        let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
-        response::error(status, id, &fault.rpc_error())
+/// Answers a message that did not pass the ladder.
+pub(crate) fn refuse(fault: &Fault, id: Option<&RequestId>) -> Response<Body> {
+    tracing::debug!(?fault, "a message was refused");
+    let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+    response::error(status, id, &fault.rpc_error())
+}
+
+/// Among the extensions of requests that come after the server was shut down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late;
+
+fn is_late(parts: &Parts) -> bool {
+    parts.extensions.get::<Late>().is_some()
+}
+
+/// Whether a request may be about something that goes on already: a stream to be resumed, an answer to a question.
+fn comes_back(parts: &Parts) -> bool {
+    match parts.method {
+        Method::GET => parts.headers.contains_key(LAST_EVENT_ID),
+        Method::POST | Method::DELETE => true,
+        _ => false,
     }
+}
+
+/// Nothing new is taken any more.
+fn leaving(id: Option<&RequestId>) -> Response<Body> {
+    let error = RpcError::internal("the server is shutting down; try again later");
+    response::error(StatusCode::SERVICE_UNAVAILABLE, id, &error)
 }
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who

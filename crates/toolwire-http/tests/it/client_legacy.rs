@@ -3,14 +3,14 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
-use toolwire_client::{Change, Client, Delivery, ElicitReply, EraChoice, ErrorKind};
+use toolwire_client::{Change, Client, Delivery, ElicitReply, EndReason, EraChoice, ErrorKind};
 use toolwire_protocol::Version;
 
 use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
@@ -295,6 +295,43 @@ async fn a_session_lost_while_only_listening_is_noticed() {
     let _client = script.connect_with(builder).await;
     assert_eq!(timeout(PATIENCE, changes.recv()).await.unwrap(), Some(Change::Tools));
     assert_eq!(script.all("initialize").len(), 2);
+}
+
+#[tokio::test]
+async fn a_listener_ends_when_its_server_is_gone_for_long_and_a_new_one_finds_it_again() {
+    let (gets, back) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let returned = Arc::clone(&back);
+    let script = server("2025-11-25", move |seen| {
+        (seen.what() == "GET").then(|| match gets.fetch_add(1, Ordering::SeqCst) {
+            0 => Reply::stream([Step::Send("data:\n\n".to_owned())]),
+            _ if !returned.load(Ordering::SeqCst) => Reply::status(503),
+            _ => Reply::stream([Step::Send(event(&tools_changed())), Step::UntilGone]),
+        })
+    })
+    .await;
+    let (heard, mut changes) = mpsc::unbounded_channel();
+    let builder = builder().era(EraChoice::Legacy).on_change(move |change| {
+        let _ = heard.send(change);
+    });
+    let client = script.connect_with(builder).await;
+    let mut listener = client.listen().tools().await.unwrap();
+    // The pauses in between take a minute, which nobody has.
+    tokio::time::pause();
+    let ended = listener.next().await;
+    tokio::time::resume();
+    assert!(matches!(&ended, Some(Change::Ended(EndReason::Lost(why))) if !why.is_empty()), "{ended:?}");
+    assert_eq!(listener.next().await, None);
+    let mut hopeless = client.listen().tools().await.unwrap();
+    assert_eq!(hopeless.next().await, ended);
+    back.store(true, Ordering::SeqCst);
+    client.call("tool", json!({})).await.unwrap();
+    assert_eq!(timeout(PATIENCE, changes.recv()).await.unwrap(), Some(Change::Tools));
+    let mut listener = client.listen().tools().await.unwrap();
+    tokio::select! {
+        biased;
+        change = listener.next() => panic!("it has ended: {change:?}"),
+        () = std::future::ready(()) => {}
+    }
 }
 
 #[tokio::test]

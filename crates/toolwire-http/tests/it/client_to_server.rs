@@ -7,8 +7,8 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
-use toolwire_client::{Change, Client, ClientBuilder, EraChoice, Listener};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
+use toolwire_client::{Change, Client, ClientBuilder, Delivery, EraChoice, Listener};
 use toolwire_http::{client::Http, server::HttpService};
 use toolwire_protocol::{
     Version,
@@ -186,11 +186,42 @@ async fn a_server_that_was_restarted_is_called_as_if_nothing_had_happened() {
             loop {
                 match client.call("count_roots", json!({})).await {
                     Ok(result) => return result.text(),
-                    Err(error) => assert_eq!(error.delivery(), toolwire_client::Delivery::Unknown, "{error}"),
+                    Err(error) => assert_eq!(error.delivery(), Delivery::Unknown, "{error}"),
                 }
             }
         });
         assert_eq!(again.await.unwrap(), "1 roots", "{version}");
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_server_dies_in_the_middle_of_its_stream_is_told_so() {
+    for version in VERSIONS {
+        let mut fixture = Fixture::start().await;
+        let client = connect(&fixture, version).await;
+        let (report, mut reports) = mpsc::unbounded_channel();
+        let call = client.call("steps", json!({})).progress(move |_| {
+            let _ = report.send(());
+        });
+        let calling = tokio::spawn(call.into_future());
+        // From here on the stream is open, and half of it has come.
+        timeout(PATIENCE, reports.recv()).await.unwrap().unwrap();
+        fixture.serving.abort();
+        let _ = (&mut fixture.serving).await;
+        let (_, serving) = serve(fixture.address, fixture.server.clone()).await;
+        let error = timeout(3 * PATIENCE, calling).await.expect("it still waits").unwrap().unwrap_err();
+        assert_eq!(error.delivery(), Delivery::Unknown, "{version}: {error}");
+        // What went with the old server is gone, but its successor is found without any help.
+        let again = timeout(PATIENCE, async {
+            loop {
+                match client.call("add", json!({ "a": 2, "b": 3 })).await {
+                    Ok(result) => return result.text(),
+                    Err(error) => assert_eq!(error.delivery(), Delivery::Unknown, "{error}"),
+                }
+            }
+        });
+        assert_eq!(again.await.unwrap(), "5", "{version}");
         serving.abort();
     }
 }

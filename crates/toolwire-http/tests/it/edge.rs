@@ -176,6 +176,8 @@ async fn a_server_without_legacy_names_what_it_serves() {
     let response = ask(fixture.address, &Request::post(initialize.to_string())).await;
     assert_eq!((response.status(), response.code()), (400, -32022));
     assert_eq!(response.json()["error"]["data"]["supported"], json!([MODERN]));
+    let discovered = ask(fixture.address, &Request::modern("server/discover", json!({}))).await;
+    assert_eq!(discovered.json()["result"]["supportedVersions"], json!([MODERN]));
     let mut unknown = enveloped("tools/list", json!({}));
     unknown["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "v9".into();
     let request = Request::post(unknown.to_string()).header("MCP-Protocol-Version", "v9");

@@ -218,7 +218,19 @@ impl Events {
     pub(crate) fn of(response: Response<Body>) -> Self {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(content_type(&response), "text/event-stream");
-        Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), chunk: Bytes::new() }
+        Self::in_body(response.into_body())
+    }
+
+    /// The events of a stream that was resumed: none, if the server says that there are no more.
+    pub(crate) fn resumed(response: Response<Body>) -> Self {
+        if response.status() == StatusCode::NO_CONTENT {
+            return Self::in_body(response.into_body());
+        }
+        Self::of(response)
+    }
+
+    fn in_body(body: Body) -> Self {
+        Self { body, decoder: SseDecoder::new(1 << 20), chunk: Bytes::new() }
     }
 
     /// The next event; `None` at the end of the stream.

@@ -1,10 +1,11 @@
 //! Legacy sessions over real sockets, with connections that really break, and with everything at once.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
-use serde_json::Value;
-use tokio::net::TcpListener;
-use toolwire_http::server::HttpService;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, time::timeout};
+use toolwire_http::server::{HttpService, LegacyStream};
+use toolwire_server::{Extension, Limits, Server, tool};
 
 use crate::{
     bare::{Connection, Request, ask},
@@ -86,6 +87,57 @@ async fn a_client_that_was_sent_away_comes_back_for_its_answer() {
     assert_eq!(first.event().await, None);
 }
 
+/// Calls a tool that sends its client away, and gives where to resume.
+async fn sent_away(address: SocketAddr, session: &str) -> String {
+    let mut connection = Connection::open(address).await;
+    connection.send(&in_session(Request::post(call(1, "poll").to_string()), session)).await;
+    assert_eq!(connection.head().await.status, 200);
+    let priming = connection.event().await.unwrap();
+    assert_eq!(connection.event().await, None);
+    parts(&priming).0
+}
+
+#[tokio::test]
+async fn a_client_that_was_sent_away_gets_its_answer_from_a_server_that_ends() {
+    let (server, gate, _) = server();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(HttpService::new(server.clone()).serve(listener).into_future());
+    let session = connect(address).await;
+    let last = sent_away(address, &session).await;
+    server.shutdown();
+    // Nobody else is let in meanwhile.
+    let refused = ask(address, &in_session(Request::post(call(2, "echo").to_string()), &session)).await;
+    assert_eq!(refused.status(), 503);
+    assert_eq!(ask(address, &Request::call("echo", json!({}))).await.status(), 503);
+    assert_eq!(ask(address, &Request::post(initialize(NEWEST).to_string())).await.status(), 503);
+    assert_eq!(ask(address, &in_session(Request::new("GET"), &session)).await.status(), 503);
+    let mut back = Connection::open(address).await;
+    back.send(&resume(&session, &last)).await;
+    assert_eq!(back.head().await.status, 200);
+    assert_eq!(parts(&back.event().await.unwrap()).1, None);
+    gate.open();
+    assert_eq!(gist(&parts(&back.event().await.unwrap()).1.unwrap()), "polled");
+    assert_eq!(back.event().await, None);
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_was_sent_away_and_stays_away_is_not_waited_for_for_ever() {
+    let limits = Limits { drain_time: Duration::from_millis(50), ..Limits::default() };
+    let away = |Extension(stream): Extension<LegacyStream>| async move {
+        stream.close();
+        std::future::pending::<&'static str>().await
+    };
+    let server = Server::builder("away", "1.0").tool(tool("poll", away)).limits(limits).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(HttpService::new(server.clone()).serve(listener).into_future());
+    sent_away(address, &connect(address).await).await;
+    server.shutdown();
+    timeout(Duration::from_secs(30), serving).await.expect("it waits for ever").unwrap().unwrap();
+}
+
 /// A client that reads a little, leaves and comes back, again and again, while the handler goes on elsewhere.
 async fn restless(peer: Peer, id: u64) {
     let mut stream = Events::of(peer.call(id, "talk_and_wait").await);
@@ -93,7 +145,7 @@ async fn restless(peer: Peer, id: u64) {
     let mut last = stream.next().await.unwrap().id.unwrap();
     for round in 0.. {
         for _ in 0..=(id + round) % 3 {
-            match tokio::time::timeout(std::time::Duration::from_micros(200), stream.next()).await {
+            match timeout(Duration::from_micros(200), stream.next()).await {
                 Ok(Some(event)) => {
                     last = event.id.unwrap();
                     if !event.data.is_empty() {
@@ -107,7 +159,7 @@ async fn restless(peer: Peer, id: u64) {
                 Err(_) => break,
             }
         }
-        stream = Events::of(peer.get(Some(&last)).await);
+        stream = Events::resumed(peer.get(Some(&last)).await);
     }
 }
 

@@ -1,10 +1,13 @@
 //! HTTP+SSE of 2024-11-05.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
 use toolwire_http::server::{Body, HttpLimits, HttpService, Principal};
+use toolwire_server::{Extension, Server, tool};
 use tower_service::Service as _;
 
 use crate::legacy_kit::*;
@@ -112,4 +115,25 @@ async fn shutting_down_ends_the_stream() {
     let (mut stream, _) = open(&service, None).await;
     server.shutdown();
     assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn handlers_see_the_request_that_opened_the_stream() {
+    let agent = |Extension(parts): Extension<Arc<http::request::Parts>>| async move {
+        parts.headers.get("accept").and_then(|value| value.to_str().ok()).unwrap_or("?").to_owned()
+    };
+    let whoami = |Extension(who): Extension<Principal>| async move { who.0.to_string() };
+    let builder = Server::builder("seen", "1.0").tool(tool("accept", agent)).tool(tool("whoami", whoami));
+    let service =
+        HttpService::builder(builder.build().unwrap()).sse2024("/sse", "/messages").build().unwrap();
+    let (mut stream, messages) = open(&service, Some("ada")).await;
+    let say = async |body: &Value| send(&service, "POST", &messages, Some("ada"), body).await.status();
+    assert_eq!(say(&initialize(OLDEST)).await, StatusCode::ACCEPTED);
+    stream.next().await.unwrap();
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(say(&note).await, StatusCode::ACCEPTED);
+    for (tool, expected) in [("accept", "text/event-stream"), ("whoami", "ada")] {
+        assert_eq!(say(&call(1, tool)).await, StatusCode::ACCEPTED);
+        assert_eq!(gist(&stream.message().await.unwrap()), expected);
+    }
 }

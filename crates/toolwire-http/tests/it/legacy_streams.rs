@@ -201,7 +201,6 @@ async fn what_cannot_be_resumed_is_a_bad_request() {
     let mut stream = Events::of(peer.call(1, "talk").await);
     stream.rest().await;
     let last = stream.last_event_id();
-    assert_eq!(peer.get(Some(&last)).await.status(), StatusCode::OK);
     for unknown in ["", "nonsense", "7-0", "1-99", "0-1", "1"] {
         assert_eq!(peer.get(Some(unknown)).await.status(), StatusCode::BAD_REQUEST, "{unknown}");
     }
@@ -210,6 +209,25 @@ async fn what_cannot_be_resumed_is_a_bad_request() {
     assert_eq!(other.get(Some(&last)).await.status(), StatusCode::BAD_REQUEST);
     // The session itself is as good as before.
     assert_eq!(peer.call(2, "echo").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_client_that_has_everything_is_told_not_to_come_back() {
+    let (service, _) = service();
+    let peer = Peer::connect(&service, NEWEST).await;
+    // All there is, with the answer.
+    let mut answered = Events::of(peer.call(1, "talk").await);
+    answered.rest().await;
+    // All there is, without one: the request was cancelled.
+    let mut given_up = Events::of(peer.call(2, "talk_and_wait").await);
+    assert_eq!(gist(&given_up.message().await.unwrap()), "before");
+    peer.post(&cancelled(2)).await;
+    assert!(given_up.rest().await.is_empty());
+    for stream in [answered, given_up] {
+        let response = peer.get(Some(&stream.last_event_id())).await;
+        assert_eq!(response.status(), StatusCode::NO_CONTENT);
+        assert!(bytes(response).await.is_empty());
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,7 +287,7 @@ async fn a_finished_stream_cut_at_any_byte_loses_and_repeats_nothing() {
             assert!(bytes < 32, "no id after {bytes} bytes");
             continue;
         };
-        let rest = Events::of(peer.get(Some(&last)).await).rest().await;
+        let rest = Events::resumed(peer.get(Some(&last)).await).rest().await;
         assert_eq!(gists(&[first.messages, rest].concat()), TALK, "cut after {bytes} bytes");
     }
 }
@@ -292,7 +310,7 @@ async fn a_running_stream_cut_twice_at_any_byte_loses_and_repeats_nothing() {
         let cut = read_until(resumed, second).await;
         messages.extend(cut.messages);
         last = cut.last_event_id.unwrap_or(last);
-        messages.extend(Events::of(peer.get(Some(&last)).await).rest().await);
+        messages.extend(Events::resumed(peer.get(Some(&last)).await).rest().await);
         assert_eq!(gists(&messages), expected, "cut after {first} and {second} bytes");
     }
 }

@@ -22,6 +22,8 @@ mod client_sse2024;
 mod client_tls;
 #[cfg(feature = "client")]
 mod client_to_server;
+#[cfg(all(feature = "client", feature = "ws"))]
+mod client_websocket;
 mod cors;
 mod direct;
 mod edge;
@@ -42,3 +44,5 @@ mod modern;
 mod serving;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "ws")]
+mod websocket;

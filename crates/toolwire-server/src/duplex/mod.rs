@@ -4,6 +4,7 @@
 //! goes on in a task of its own. Each request has its own lane in the outgoing queue, so that its messages
 //! stay in order and no request holds up another.
 
+mod accept;
 mod batch;
 
 use std::{
@@ -29,7 +30,7 @@ use toolwire_protocol::{
 use toolwire_transport::{Duplex, FairQueue, Source, fair, write_loop};
 
 use crate::{
-    Context, Server,
+    Context, Extensions, Server,
     engine::{Answered, Call, Flights, Refusal, Seat, Session},
 };
 
@@ -44,10 +45,27 @@ impl Server {
     /// # Cancel safety
     /// Dropping the future ends the connection at once.
     pub async fn serve<D: Duplex>(&self, transport: D) -> Result<(), ServeError> {
+        self.serve_with(transport, Extensions::default()).await
+    }
+
+    /// The same for a transport that knows something of its client: the handlers of every request find it among
+    /// the extensions of their context, a [`Principal`](crate::Principal) for instance.
+    ///
+    /// # Errors
+    /// When the transport breaks. A client that simply leaves is not an error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the connection at once.
+    pub async fn serve_with<D: Duplex>(
+        &self,
+        transport: D,
+        extensions: Extensions,
+    ) -> Result<(), ServeError> {
         let limits = self.limits();
         let queue_limits = fair::Limits { queue_bytes: limits.queued_bytes, ..fair::Limits::default() };
         let connection = Arc::new(Connection {
             server: self.clone(),
+            extensions,
             queue: FairQueue::with_limits(queue_limits),
             session: OnceLock::new(),
             flights: Flights::new(limits),
@@ -90,6 +108,8 @@ impl<T> Drop for AbortOnDrop<T> {
 /// One client.
 struct Connection {
     server: Server,
+    /// What the transport knows of the client, for each request.
+    extensions: Extensions,
     queue: FairQueue,
     session: OnceLock<Session>,
     flights: Flights,
@@ -225,7 +245,7 @@ impl Connection {
             }
             (Verdict::Either | Verdict::Ignore, _) => return Admitted::Done,
         };
-        match Call::over(self.queue.clone(), &self.server, request, peek, seat) {
+        match Call::over(self.queue.clone(), &self.server, request, peek, seat, self.extensions.clone()) {
             Ok(call) => Admitted::Call(call),
             Err(answered) => Admitted::Answered(answered.body),
         }

@@ -88,8 +88,9 @@ impl Call {
         request: Request,
         peek: Peek,
         seat: Seat,
+        extensions: Extensions,
     ) -> Result<Self, Answered> {
-        Self::start(server, request, peek, &seat, Extensions::default(), Outbox::shared(queue))
+        Self::start(server, request, peek, &seat, extensions, Outbox::shared(queue))
     }
 
     fn start(

@@ -45,7 +45,7 @@ impl Server {
         http: Option<&HeaderView<'_>>,
         legacy: LegacyView,
     ) -> Verdict {
-        classify(message, peek, http, &self.catalog().served, legacy)
+        classify(message, peek, http, self.catalog().served(self.has_legacy()), legacy)
     }
 
     /// Checks the headers that mirror the arguments of a `tools/call`; `lookup` finds one by its lower-case
@@ -77,6 +77,7 @@ impl Server {
 
     /// What the ladder has to know of a client without a handshake.
     pub fn without_session(&self) -> LegacyView {
-        if self.catalog().served.latest_legacy().is_some() { LegacyView::NoPeer } else { LegacyView::Off }
+        let legacy = self.catalog().served(self.has_legacy()).latest_legacy();
+        if legacy.is_some() { LegacyView::NoPeer } else { LegacyView::Off }
     }
 }

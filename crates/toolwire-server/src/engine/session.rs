@@ -50,9 +50,10 @@ impl Session {
             .decode()
             .map_err(|error| refuse(&RpcError::invalid_params(format!("initialize: {error}"))))?;
         let catalog = server.catalog();
-        let version = catalog.served.negotiate(&params.protocol_version).ok_or_else(|| {
-            refuse(&RpcError::invalid_params("no version with an initialize handshake is served here"))
-        })?;
+        let version =
+            catalog.served(server.has_legacy()).negotiate(&params.protocol_version).ok_or_else(|| {
+                refuse(&RpcError::invalid_params("no version with an initialize handshake is served here"))
+            })?;
         let mut result =
             InitializeResult::new(version.as_str(), catalog.capabilities.clone(), server.info().clone());
         result.instructions = server.instructions().map(Into::into);

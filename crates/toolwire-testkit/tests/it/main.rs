@@ -26,6 +26,8 @@ mod schemas;
 mod shutdown;
 mod tools;
 mod transcripts;
+#[cfg(all(unix, feature = "unix"))]
+mod unix;
 
 #[path = "../../examples/stdio_server/sample.rs"]
 mod sample;

@@ -12,6 +12,8 @@ mod child;
 mod child_end;
 #[cfg(all(unix, feature = "child", feature = "stdio"))]
 mod stdio;
+#[cfg(all(unix, feature = "unix"))]
+mod unix;
 
 use bytes::Bytes;
 use toolwire_transport::{Sink, Source};

@@ -75,6 +75,7 @@ pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
             timeout: limit,
             roots: Vec::new(),
             verbose,
+            trace: None,
         };
         visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
     }

@@ -1,4 +1,4 @@
-//! Serving whoever comes to a URL.
+//! Serving whoever comes to a URL, by HTTP or by WebSocket.
 
 use owo_colors::OwoColorize;
 use serde_json::json;
@@ -17,10 +17,11 @@ use crate::{
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
 
-/// Listens, says where, and serves until the server is shut down.
+/// Listens, says where in the words of `scheme`, and serves until the server is shut down.
 pub(super) async fn serve(
     server: &Server,
     address: &str,
+    scheme: &str,
     options: &Options,
     terminal: &Terminal,
 ) -> Result<()> {
@@ -28,6 +29,7 @@ pub(super) async fn serve(
     let service = HttpService::builder(server.clone())
         .path(PATH)
         .sse2024("/sse", "/messages")
+        .websocket(true)
         .allow_origins(&options.allow_origin)
         .allow_hosts(&options.allow_host)
         .cors(cors)
@@ -35,25 +37,27 @@ pub(super) async fn serve(
         .map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(Code::Io, format!("{address} cannot be listened on: {error}"))
-            .hint("take another port: toolwire serve --http 127.0.0.1:0 finds a free one")
+            .hint(format!("take another port: toolwire serve --{scheme} 127.0.0.1:0 finds a free one"))
     })?;
-    announce(&format!("http://{}{PATH}", listener.local_addr()?), *terminal)?;
+    announce(&format!("{scheme}://{}{PATH}", listener.local_addr()?), scheme, *terminal)?;
     Ok(service.serve(listener).await?)
 }
 
 /// Says where the server is: one line for scripts, and for people what to do with it.
-fn announce(url: &str, terminal: Terminal) -> Result<()> {
+pub(super) fn announce(url: &str, transport: &str, terminal: Terminal) -> Result<()> {
     if terminal.json {
-        return terminal.print_json(&json!({ "url": url, "transport": "http" }));
+        return terminal.print_json(&json!({ "url": url, "transport": transport }));
     }
     terminal.note(format_args!("{} {}", "Serving at".green().bold(), url.bold()));
     if terminal.is_live() {
-        let tries = [
+        let mut tries = vec![
             ("what can it do?", format!("toolwire tools {url}")),
             ("call a tool", format!("toolwire call {url} add a=2 b=3")),
             ("hear of changes", format!("toolwire watch {url}")),
-            ("from Claude Code", format!("claude mcp add --transport http demo {url}")),
         ];
+        if transport == "http" {
+            tries.push(("from Claude Code", format!("claude mcp add --transport http demo {url}")));
+        }
         terminal.note("\nTry it from another terminal:\n");
         for (what, line) in tries {
             terminal.note(format_args!("  {}\n    {line}", format_args!("# {what}").dimmed()));

@@ -4,6 +4,8 @@
 
 mod http;
 mod stdio;
+#[cfg(unix)]
+mod unix;
 
 use std::io::{self, IsTerminal};
 
@@ -29,12 +31,22 @@ const HTTP_ADDRESS: &str = "127.0.0.1:3000";
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// Serve the client at the other end of standard input and output
-    #[arg(long, conflicts_with_all = ["http", "allow_origin", "allow_host"])]
+    #[arg(long, conflicts_with_all = ["http", "ws", "unix", "allow_origin", "allow_host"])]
     stdio: bool,
 
     /// Listen on this address, at the path /mcp; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     http: Option<String>,
+
+    /// The same, told as the address for WebSocket clients: both speak at one place
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
+    #[arg(conflicts_with_all = ["http", "unix"])]
+    ws: Option<String>,
+
+    /// Listen at a unix socket that is made at this path
+    #[cfg(unix)]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["http", "allow_origin", "allow_host"])]
+    unix: Option<std::path::PathBuf>,
 
     /// Let web pages of this origin send requests; may be given several times
     #[arg(long, value_name = "ORIGIN")]
@@ -49,10 +61,20 @@ pub(crate) struct Options {
 enum Place<'a> {
     Stdio,
     Http(&'a str),
+    WebSocket(&'a str),
+    #[cfg(unix)]
+    Unix(&'a std::path::Path),
 }
 
 impl Options {
     fn place(&self) -> Place<'_> {
+        #[cfg(unix)]
+        if let Some(path) = &self.unix {
+            return Place::Unix(path);
+        }
+        if let Some(address) = &self.ws {
+            return Place::WebSocket(address);
+        }
         match &self.http {
             Some(address) => Place::Http(address),
             None if self.stdio => Place::Stdio,
@@ -73,7 +95,10 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let serving = async {
         match options.place() {
             Place::Stdio => stdio::serve(&server).await,
-            Place::Http(address) => http::serve(&server, address, options, terminal).await,
+            Place::Http(address) => http::serve(&server, address, "http", options, terminal).await,
+            Place::WebSocket(address) => http::serve(&server, address, "ws", options, terminal).await,
+            #[cfg(unix)]
+            Place::Unix(path) => unix::serve(&server, path, terminal).await,
         }
     };
     tokio::select! {

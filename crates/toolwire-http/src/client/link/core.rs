@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use tokio::{
     runtime::Handle,
-    sync::{Semaphore, watch},
+    sync::{Notify, Semaphore, watch},
     task::{AbortHandle, JoinSet},
     time::sleep,
 };
@@ -42,6 +42,8 @@ pub(super) struct Core {
     waiting: Mutex<HashMap<RequestId, Waiting>>,
     posts: Mutex<JoinSet<()>>,
     closed: watch::Sender<bool>,
+    /// Told whenever the server has answered a legacy request.
+    answered: Notify,
 }
 
 /// A legacy request that waits for its answer.
@@ -64,6 +66,7 @@ impl Core {
             waiting: Mutex::default(),
             posts: Mutex::default(),
             closed: watch::Sender::new(false),
+            answered: Notify::new(),
             endpoint,
         }
     }
@@ -257,6 +260,26 @@ impl Core {
         }
         // A token that is not ours was put into a raw request.
         self.inbox.notification(&notification);
+    }
+
+    /// The server has answered, so it is there.
+    pub(super) fn note_answer(&self) {
+        self.answered.notify_waiters();
+    }
+
+    /// Waits until the server answers the next request.
+    pub(super) async fn next_answer(&self) {
+        self.answered.notified().await;
+    }
+
+    /// What the server says of its own accord cannot be heard any more.
+    pub(super) fn unheard(&self, why: &str) {
+        self.inbox.unheard(why);
+    }
+
+    /// It can be heard again.
+    pub(super) fn heard(&self) {
+        self.inbox.heard();
     }
 
     /// There is a new session in place of a lost one.

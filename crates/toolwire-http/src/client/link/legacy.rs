@@ -120,6 +120,7 @@ async fn open(
     if response.status() == http::StatusCode::NOT_FOUND && view.id.is_some() {
         return Err(Trouble::SessionLost);
     }
+    core.note_answer();
     let id = session_id(&response);
     let answer = Answer::of(response, &core.endpoint.settings().limits).await?;
     Ok((answer, id))

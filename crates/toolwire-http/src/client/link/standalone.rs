@@ -12,39 +12,54 @@ use super::{
 };
 use crate::client::{
     events::{Bookmark, EventStream, StreamFault},
-    settings::{MAX_GARBAGE, pause},
+    settings::{MAX_GARBAGE, MAX_RESUMES, pause},
 };
 
 /// A stream that lasted so long was a good one, whether or not anything came.
 const GOOD_STREAM: Duration = Duration::from_secs(5);
 
 /// Keeps the stream open as long as the link is, for one session after the other.
+///
+/// When it cannot be opened again and again, listeners are told and it is given up, until the server turns out to be
+/// there after all.
 pub(super) async fn listen(core: Arc<Core>, opened: tokio::sync::oneshot::Sender<()>) {
     let mut first = Some(opened);
     let mut renewals = core.session.renewals();
     loop {
         renewals.mark_unchanged();
-        tokio::select! {
+        let outcome = tokio::select! {
             biased;
             () = core.closing() => return,
-            () = keep(&core, &mut first) => {}
+            outcome = keep(&core, &mut first) => outcome,
             // The new session has a stream of its own.
             _ = renewals.changed() => continue,
-        }
+        };
         tokio::select! {
             biased;
             () = core.closing() => return,
             _ = renewals.changed() => {}
+            () = core.next_answer(), if outcome == Outcome::GaveUp => {}
         }
     }
 }
 
-/// Opens the stream of one session again and again, until the server says that there is none.
-async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<()>>) {
+/// Why a stream is not opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The server has none, or another session has one of its own.
+    None,
+    /// The server was not there for too long.
+    GaveUp,
+}
+
+/// Opens the stream of one session again and again, until the server says that there is none, or nothing for so long
+/// that it must be gone.
+async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<()>>) -> Outcome {
     let view = core.session.view(core.version());
     let mut bookmark = Bookmark::default();
     let (mut attempt, mut worked) = (0, false);
-    loop {
+    let mut why = "the server ends its own stream again and again".to_owned();
+    while attempt <= MAX_RESUMES {
         let mut headers = view.headers();
         if let Some(last) = bookmark.id.as_deref().and_then(|last| HeaderValue::try_from(last).ok()) {
             headers.insert(HeaderName::from_static(LAST_EVENT_ID), last);
@@ -55,6 +70,7 @@ async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<
         match listening {
             Ok(stream) => {
                 worked = true;
+                core.heard();
                 let opened = Instant::now();
                 let any = read(core, stream, &mut bookmark).await;
                 attempt = if any || opened.elapsed() >= GOOD_STREAM { 0 } else { attempt + 1 };
@@ -64,16 +80,23 @@ async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<
                 if let Err(error) = renew(core, view.generation).await {
                     tracing::debug!(%error, "the session could not be renewed");
                 }
-                return;
+                return Outcome::None;
             }
             Err(error) if is_passing(&error) => {
                 tracing::debug!(%error, "the server's own stream could not be opened yet");
                 attempt += 1;
+                why = error.to_string();
             }
-            Err(error) => return tracing::debug!(%error, "the server has no stream of its own"),
+            Err(error) => {
+                tracing::debug!(%error, "the server has no stream of its own");
+                return Outcome::None;
+            }
         }
         sleep(pause(attempt, bookmark.retry)).await;
     }
+    tracing::warn!(why, "the server's own stream is given up until the server answers something");
+    core.unheard(&why);
+    Outcome::GaveUp
 }
 
 /// Reads one stream to its end, and says whether there was anything in it.

@@ -18,6 +18,7 @@ use toolwire_server::{
 };
 
 use super::{
+    away::AwayList,
     denial::Denial,
     event_log::{EventLog, EventLogLimits, MemoryEventLog},
     flight::Flight,
@@ -41,6 +42,8 @@ pub(crate) struct LegacyEndpoint {
     sessions: Arc<Sessions>,
     /// Room for requests, which go on when their connection is gone and are bounded here for that reason.
     running: Arc<Semaphore>,
+    /// Clients that will come back for their answers.
+    pub(in crate::server) away: AwayList,
 }
 
 /// What is behind the `Mcp-Session-Id` of a request.
@@ -77,7 +80,7 @@ impl LegacyEndpoint {
         let log = log.unwrap_or_else(|| Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits))));
         let room = config.limits.requests_in_flight.min(Semaphore::MAX_PERMITS);
         let sessions = Sessions::new(config.limits.clone(), log);
-        Self { server, config, sessions, running: Arc::new(Semaphore::new(room)) }
+        Self { server, config, sessions, running: Arc::new(Semaphore::new(room)), away: AwayList::default() }
     }
 
     /// How many sessions there are.
@@ -182,7 +185,7 @@ impl LegacyEndpoint {
             return Prepared::Refused(Refusal::TooMany.into());
         };
         if session.is_some_and(|session| session.version() >= POLLING_SINCE) {
-            extensions.insert(LegacyStream::new(post));
+            extensions.insert(LegacyStream::new(post, self.away.clone()));
         }
         match Call::new(&self.server, request, peek, seat, extensions) {
             Ok(call) => {
@@ -215,6 +218,11 @@ impl LegacyEndpoint {
                 let (Some(event), Some(stream)) = (event, stream) else {
                     return Denial::cannot_resume().response(None);
                 };
+                if stream.is_over_after(event.sequence) {
+                    // This is how an event source is told not to come back. A stream that ends at once would have
+                    // it ask for an answer that never comes, of a request that was cancelled, again and again.
+                    return response::empty(StatusCode::NO_CONTENT);
+                }
                 (stream, event.sequence)
             }
         };

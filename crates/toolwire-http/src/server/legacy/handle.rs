@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::post::Post;
+use super::{away::AwayList, post::Post};
 
 /// The stream that the answer to a request goes to, for handlers that work for a long time.
 ///
@@ -24,18 +24,22 @@ use super::post::Post;
 /// let server = Server::builder("demo", "1.0").tool(tool("report", report)).build().unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct LegacyStream(Weak<Post>);
+pub struct LegacyStream {
+    post: Weak<Post>,
+    away: AwayList,
+}
 
 impl LegacyStream {
-    pub(super) fn new(post: &Arc<Post>) -> Self {
-        Self(Arc::downgrade(post))
+    pub(super) fn new(post: &Arc<Post>, away: AwayList) -> Self {
+        Self { post: Arc::downgrade(post), away }
     }
 
     /// Ends the connection, while the work goes on. The client comes back after the time set as `retry`, and
-    /// then gets what was sent meanwhile, and the answer.
+    /// then gets what was sent meanwhile, and the answer. A server that is shut down meanwhile waits for that, within
+    /// its time.
     pub fn close(&self) {
-        if let Some(post) = self.0.upgrade() {
-            post.cut();
+        if let Some(post) = self.post.upgrade() {
+            post.cut(self.away.leave());
         }
     }
 }

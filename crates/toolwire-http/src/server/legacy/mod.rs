@@ -4,12 +4,14 @@
 //! * `session` is one client: its running requests and its streams.
 //! * `stream` and `reader` are a stream and the one connection that reads it.
 //! * `event_log` keeps what was sent, for those who come back.
+//! * `away` knows who was sent away and will come back.
 //! * `post` decides whether the answers of one POST leave as JSON or as a stream.
 //! * `endpoint` puts them together behind the HTTP methods.
 //!
 //! What a request means is the business of the server behind it; whether it belongs to this era at all, of the
 //! service in front.
 
+mod away;
 mod batch;
 mod denial;
 mod endpoint;

@@ -16,7 +16,7 @@ use http::{Response, StatusCode};
 use tokio::sync::Notify;
 use toolwire_protocol::Version;
 
-use super::{reader::Reader, session::HttpSession, stream::Stream};
+use super::{away::Away, reader::Reader, session::HttpSession, stream::Stream};
 use crate::server::{Body, HttpLimits, body::KeepAlive, read::Accepts, response};
 
 /// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
@@ -158,9 +158,9 @@ impl Post {
     }
 
     /// Ends the connection but not the stream: the client comes back for the rest.
-    pub(super) fn cut(&self) {
+    pub(super) fn cut(&self, away: Away) {
         if let Some(stream) = self.stream() {
-            stream.cut();
+            stream.cut(away);
         }
     }
 

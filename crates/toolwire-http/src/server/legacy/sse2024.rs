@@ -22,7 +22,7 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{RpcError, classify::Fault, framing::sse::encode_event};
-use toolwire_server::Server;
+use toolwire_server::{Extensions, Server};
 use toolwire_transport::{
     Duplex, Sink as _, Source as _,
     memory::{self, MemorySink, MemorySource},
@@ -34,6 +34,7 @@ use crate::server::{
     body::{KeepAlive, event},
     read::{self, BoxError},
     response,
+    service::attach,
 };
 
 /// Where clients of 2024-11-05 are served.
@@ -87,7 +88,7 @@ impl Sse2024 {
         let principal = parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0));
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
-            Method::GET if is_stream => self.get(&paths.messages, principal),
+            Method::GET if is_stream => self.get(&paths.messages, principal, attach(parts)),
             Method::POST if !is_stream => {
                 if let Err(unreadable) = read::media_types(&parts.headers) {
                     return unreadable.response();
@@ -102,8 +103,9 @@ impl Sse2024 {
         }
     }
 
-    /// Opens a connection. What the client has to say is to be posted to the path `messages`.
-    fn get(&self, messages: &str, principal: Option<Arc<str>>) -> Response<Body> {
+    /// Opens a connection. What the client has to say is to be posted to the path `messages`. What is known of the
+    /// request that opened it is known to the handlers of all that is posted there.
+    fn get(&self, messages: &str, principal: Option<Arc<str>>, extensions: Extensions) -> Response<Body> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Denial::full().response(None);
         };
@@ -115,7 +117,7 @@ impl Sse2024 {
         let (outbound, inbound) = ours.split();
         let server = self.server.clone();
         let serving = tokio::spawn(async move {
-            if let Err(error) = server.serve(theirs).await {
+            if let Err(error) = server.serve_with(theirs, extensions).await {
                 tracing::debug!(%error, "an HTTP+SSE connection broke");
             }
         });

@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use super::{
+    away::Away,
     event_log::{EventLog, LoggedEvent},
     id::StreamKey,
 };
@@ -57,6 +58,8 @@ struct State {
     unread_bytes: usize,
     /// Whether the connection is to end when it has read everything, although the stream goes on.
     cut: bool,
+    /// There while the client was sent away and is not back.
+    away: Option<Away>,
     ended: Option<Instant>,
     /// When the last connection went away.
     left: Option<Instant>,
@@ -154,15 +157,19 @@ impl Stream {
 
     /// Ends the stream because its session is gone.
     pub(super) fn forget(&self) {
-        self.lock().forgotten = true;
+        let mut state = self.lock();
+        state.forgotten = true;
+        state.away = None;
+        drop(state);
         self.end();
     }
 
     /// Ends the connection when it has read everything. The stream goes on, and waits for the next one.
-    pub(super) fn cut(&self) {
+    pub(super) fn cut(&self, away: Away) {
         let mut state = self.lock();
         if state.connected {
             state.cut = true;
+            state.away = Some(away);
             state.wake_reader();
         }
     }
@@ -174,6 +181,7 @@ impl Stream {
         state.connection += 1;
         state.connected = true;
         state.cut = false;
+        state.away = None;
         state.clear_unread();
         state.wake_reader();
         let connection = state.connection;
@@ -240,6 +248,12 @@ impl Stream {
 
     pub(super) fn ended(&self) -> Option<Instant> {
         self.lock().ended
+    }
+
+    /// Whether nothing has come after an event, and nothing will.
+    pub(super) fn is_over_after(&self, sequence: u64) -> bool {
+        let state = self.lock();
+        state.ended.is_some() && sequence >= state.last
     }
 
     pub(super) fn is_newest(&self, connection: u64) -> bool {

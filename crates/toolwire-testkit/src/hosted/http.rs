@@ -1,0 +1,87 @@
+//! At a port of this machine, by HTTP and by WebSocket.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use toolwire_http::{
+    client::{Http, WebSocket},
+    server::{HttpService, Serve},
+};
+use toolwire_protocol::Version;
+use toolwire_server::Server;
+
+use super::{Hosted, server};
+use crate::Target;
+
+/// Where Streamable HTTP is spoken, and WebSocket.
+const PATH: &str = "/mcp";
+
+/// Where clients of the first revision read, and where they write.
+const SSE_PATHS: [&str; 2] = ["/sse", "/messages"];
+
+impl Hosted<Http> {
+    /// Serves `target` by HTTP at a free port of this machine.
+    ///
+    /// # Panics
+    /// When it is not in this process, or there is no port.
+    pub(crate) async fn http(target: &impl Target, version: Version) -> Self {
+        let (address, serving) = listen(server(target)).await;
+        let path = if version == Version::V2024_11_05 { SSE_PATHS[0] } else { PATH };
+        let http = Http::builder(&format!("http://{address}{path}")).no_proxy().build();
+        Self::new(http.expect("the address is good"), serving.into_future())
+    }
+}
+
+impl Hosted<WebSocket> {
+    /// Serves `target` by WebSocket at a free port of this machine.
+    ///
+    /// # Panics
+    /// When it is not in this process, or there is no port.
+    pub(crate) async fn websocket(target: &impl Target) -> Self {
+        let (address, serving) = listen(server(target)).await;
+        let socket = WebSocket::builder(&format!("ws://{address}{PATH}")).no_proxy().build();
+        Self::new(socket.expect("the address is good"), serving.into_future())
+    }
+}
+
+async fn listen(server: Server) -> (SocketAddr, Serve) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("no port is free");
+    let address = listener.local_addr().expect("a listener has an address");
+    let [stream, messages] = SSE_PATHS;
+    let service = HttpService::builder(server).path(PATH).sse2024(stream, messages).websocket(true);
+    (address, service.build().expect("the paths are good").serve(listener))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{net::TcpStream, time::timeout};
+    use toolwire_client::Client;
+
+    use super::*;
+    use crate::{Link, Matrix};
+
+    #[tokio::test]
+    async fn a_server_is_served_as_long_as_its_client_is_there() {
+        let server = Server::builder("demo", "1.0").build().unwrap();
+        let hosted = Hosted::http(&server, Version::LATEST).await;
+        let url = hosted.connector.url();
+        let address = url.trim_start_matches("http://").trim_end_matches(PATH).to_owned();
+        let client = Client::builder("test", "1.0").connect(hosted).await.unwrap();
+        client.discover().await.unwrap();
+        TcpStream::connect(&address).await.unwrap();
+        drop(client);
+        let gone = async { while TcpStream::connect(&address).await.is_ok() {} };
+        timeout(Duration::from_secs(10), gone).await.expect("it is still served");
+    }
+
+    #[test]
+    fn clients_are_run_over_http_in_every_revision_and_wires_never() {
+        for link in [Link::Http, Link::WebSocket] {
+            let over = |matrix: Matrix| matrix.setups().iter().filter(|setup| setup.link == link).count();
+            assert_eq!(over(Matrix::clients()), Version::ALL.len());
+            assert_eq!(over(Matrix::new()), 0);
+        }
+    }
+}

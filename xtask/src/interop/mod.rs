@@ -1,0 +1,211 @@
+//! Toolwire against other makers' SDKs: their clients call our servers, our client calls their servers.
+//!
+//! The programs are in `interop/`, which also says what they do. Everything they need is installed, pinned,
+//! under the target folder, so the source tree stays as it was; what is already there is not installed again.
+
+mod install;
+mod judge;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::process::Program;
+use crate::workspace::{Workspace, root};
+
+use install::venv_python;
+pub(crate) use install::{install_node, install_python};
+pub(crate) use judge::judge;
+
+/// A first build of the program may be slow.
+const BUILD_LIMIT: Duration = Duration::from_mins(30);
+/// A walk takes about a second; the clients themselves give up after 90.
+const WALK_LIMIT: Duration = Duration::from_mins(2);
+/// How long a server may take until it says where it is.
+const START_LIMIT: Duration = Duration::from_mins(1);
+
+/// An SDK of another maker: what runs it, its programs, and what they can speak.
+struct Sdk {
+    runtime: Runtime,
+    client: &'static str,
+    server: &'static str,
+    /// What its client is asked to speak.
+    client_eras: &'static [&'static str],
+    /// What our client is asked to speak with its server. It finds the era by itself under `auto`.
+    server_eras: &'static [&'static str],
+    /// Whether its server has HTTP+SSE. Every client has.
+    serves_sse: bool,
+}
+
+const SDKS: &[Sdk] = &[
+    Sdk {
+        runtime: Runtime::Node,
+        client: "client-v1.mjs",
+        server: "server-v1.mjs",
+        client_eras: &["legacy"],
+        server_eras: &["legacy", "auto"],
+        serves_sse: true,
+    },
+    Sdk {
+        runtime: Runtime::Node,
+        client: "client-v2.mjs",
+        server: "server-v2.mjs",
+        client_eras: &["legacy", "modern", "auto"],
+        server_eras: &["legacy", "modern", "auto"],
+        serves_sse: false,
+    },
+    Sdk {
+        runtime: Runtime::Python,
+        client: "client.py",
+        server: "server.py",
+        client_eras: &["legacy", "modern", "auto"],
+        server_eras: &["legacy", "modern", "auto"],
+        serves_sse: true,
+    },
+];
+
+/// The eras in which their clients can be without sessions, or use the transport of 2024-11-05.
+const OLD_CLIENT_ERAS: &[&str] = &["legacy"];
+/// The same for our client.
+const OLD_SERVER_ERAS: &[&str] = &["legacy", "auto"];
+
+/// What runs a program of theirs.
+#[derive(Debug, Clone, Copy)]
+enum Runtime {
+    Node,
+    Python,
+}
+
+/// How a client reaches a server.
+#[derive(Debug, Clone, Copy)]
+enum Transport {
+    /// It starts it.
+    Stdio,
+    /// It is told the URL for Streamable HTTP.
+    Http,
+    /// The same, and the server keeps no sessions.
+    Stateless,
+    /// It is told the URL for HTTP+SSE.
+    Sse,
+}
+
+/// Where everything is once it is installed and built.
+#[derive(Debug)]
+struct Bench {
+    node: PathBuf,
+    python: PathBuf,
+    debug: PathBuf,
+}
+
+pub(crate) fn run() -> Result<(), String> {
+    let root = root();
+    let target = Workspace::read(&root)?.target;
+    let bench = Bench {
+        node: target.join("interop/node"),
+        python: target.join("interop/python"),
+        debug: target.join("debug"),
+    };
+    install_node(&root.join("interop/node"), &bench.node)?;
+    install_python(&root.join("interop/python"), &bench.python)?;
+    // At once, so that what they have in common is compiled once.
+    build(&root, &["--bin", "toolwire", "--example", "interop_client", "--example", "interop_server"])?;
+    let mut failed = 0;
+    for sdk in SDKS {
+        failed += bench.call_our_servers(sdk) + bench.call_their_server(sdk);
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} walks failed")) }
+}
+
+/// Builds programs of ours, as `cargo build` names them.
+pub(crate) fn build(root: &Path, programs: &[&str]) -> Result<(), String> {
+    Program::cargo(root, BUILD_LIMIT).args(["build", "-p", "toolwire-cli"]).args(programs).run()
+}
+
+impl Bench {
+    fn call_our_servers(&self, sdk: &Sdk) -> usize {
+        let client = self.command(sdk.runtime, sdk.client);
+        let stdio = self.ours("toolwire", &["demo", "--stdio"]);
+        let http = self.ours("examples/interop_server", &[]);
+        let stateless = self.ours("examples/interop_server", &["stateless"]);
+        let mut failed = 0;
+        for (transport, server, eras) in [
+            (Transport::Stdio, &stdio, sdk.client_eras),
+            (Transport::Http, &http, sdk.client_eras),
+            (Transport::Stateless, &stateless, OLD_CLIENT_ERAS),
+            (Transport::Sse, &http, OLD_CLIENT_ERAS),
+        ] {
+            for era in eras {
+                let outcome = walk(&client, era, transport, server);
+                failed += report(&format!("{} ({era}, {transport:?}) -> toolwire", sdk.client), outcome);
+            }
+        }
+        failed
+    }
+
+    fn call_their_server(&self, sdk: &Sdk) -> usize {
+        let client = self.ours("examples/interop_client", &[]);
+        let stdio = self.command(sdk.runtime, sdk.server);
+        let with = |word: &str| [&*stdio, &[word.to_owned()]].concat();
+        let (http, stateless) = (with("http"), with("stateless"));
+        let sse_eras = if sdk.serves_sse { OLD_SERVER_ERAS } else { &[] };
+        let mut failed = 0;
+        for (transport, server, eras) in [
+            (Transport::Stdio, &stdio, sdk.server_eras),
+            (Transport::Http, &http, sdk.server_eras),
+            (Transport::Stateless, &stateless, OLD_SERVER_ERAS),
+            (Transport::Sse, &http, sse_eras),
+        ] {
+            for era in eras {
+                let outcome = walk(&client, era, transport, server);
+                failed += report(&format!("toolwire ({era}, {transport:?}) -> {}", sdk.server), outcome);
+            }
+        }
+        failed
+    }
+
+    /// The command line of a program of theirs.
+    fn command(&self, runtime: Runtime, script: &str) -> Vec<String> {
+        let (program, script) = match runtime {
+            Runtime::Node => ("node".into(), self.node.join(script)),
+            Runtime::Python => (venv_python(&self.python), self.python.join(script)),
+        };
+        vec![program.display().to_string(), script.display().to_string()]
+    }
+
+    /// The command line of a program of ours.
+    fn ours(&self, program: &str, arguments: &[&str]) -> Vec<String> {
+        let program = self.debug.join(program).display().to_string();
+        std::iter::once(program).chain(arguments.iter().map(|&argument| argument.to_owned())).collect()
+    }
+}
+
+/// Lets a client walk through a server, which is started for this and ended with it.
+fn walk(client: &[String], era: &str, transport: Transport, server: &[String]) -> Result<usize, String> {
+    let walk = program(client, WALK_LIMIT)?.args([era]);
+    let (word, path) = match transport {
+        Transport::Stdio => return judge(walk.args(["--"]).args(server)),
+        Transport::Http => ("http", "/mcp"),
+        Transport::Stateless => ("stateless", "/mcp"),
+        Transport::Sse => ("sse", "/sse"),
+    };
+    let service = program(server, START_LIMIT)?.serve()?;
+    let base = service.announced().strip_suffix("/mcp").ok_or("the server did not say where it is")?;
+    judge(walk.args([word, &format!("{base}{path}")]))
+}
+
+fn program(command: &[String], limit: Duration) -> Result<Program, String> {
+    let (name, arguments) = command.split_first().ok_or("a command line is empty")?;
+    Ok(Program::new(name, limit).args(arguments))
+}
+
+fn report(name: &str, outcome: Result<usize, String>) -> usize {
+    match outcome {
+        Ok(checks) => {
+            println!("ok    {name}: {checks} checks");
+            0
+        }
+        Err(error) => {
+            println!("FAIL  {name}: {error}");
+            1
+        }
+    }
+}
