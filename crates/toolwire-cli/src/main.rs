@@ -1,10 +1,15 @@
 //! The `toolwire` program.
 
 mod args;
+mod arguments;
+mod ask;
 mod commands;
 mod config;
 mod demo_server;
 mod failure;
+mod render;
+mod schema;
+mod session;
 mod target;
 mod terminal;
 

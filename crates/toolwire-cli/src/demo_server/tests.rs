@@ -21,7 +21,11 @@ async fn every_tool_tells_people_and_models_what_it_does() {
     let client = client().await;
     let tools = client.all_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["add", "echo", "fail", "count", "add_note"]);
+    let expected = ["add", "echo", "fail", "count", "add_note"]
+        .into_iter()
+        .chain(["order", "visit", "ask_model", "show_roots"])
+        .chain(["planets", "gallery", "wait"]);
+    assert_eq!(names, expected.collect::<Vec<_>>());
     assert!(tools.iter().all(|tool| tool.title.is_some() && tool.description.is_some()));
     assert!(client.instructions().is_some_and(|text| names.iter().all(|name| text.contains(name))));
 }

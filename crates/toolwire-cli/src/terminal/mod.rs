@@ -1,5 +1,7 @@
 //! What people and scripts see: data on standard output, everything else on standard error.
 
+mod closest;
+mod moment;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
@@ -9,6 +11,8 @@ use serde::Serialize;
 
 use crate::failure::Result;
 
+pub(crate) use closest::closest;
+pub(crate) use moment::Moment;
 pub(crate) use table::{Table, width};
 
 /// How this run talks: set once from the command line.

@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+mod calls;
 mod demo;
+mod lists;
+mod person;
 mod program;
+mod reading;
 mod stdio;
 mod usage;

@@ -1,0 +1,143 @@
+//! `read`, `prompt`, `complete` and `watch`.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    person::{in_both_eras, on_demo, on_demo_with, told},
+    program::{finish, toolwire},
+};
+
+#[test]
+fn text_goes_to_standard_output_as_it_is() {
+    assert_snapshot!("greeting", in_both_eras(&["read", "demo://greeting"]));
+    assert_snapshot!(
+        "greeting_json",
+        told(&on_demo(&["read", "demo://greeting", "--json", "--era", "legacy"]))
+    );
+    assert_eq!(on_demo(&["read", "demo://users/Ada"]).stdout, "Hello, Ada!");
+    assert_snapshot!("no_uri", told(&on_demo(&["read"])));
+}
+
+#[test]
+fn bytes_go_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("logo.png");
+    let saved = on_demo(&["read", "demo://logo", "-o", file.to_str().unwrap()]);
+    assert_snapshot!("logo_saved", told(&saved).replace(file.to_str().unwrap(), "[file]"));
+    assert_eq!(std::fs::read(file).unwrap().get(1..4), Some(&b"PNG"[..]));
+}
+
+#[test]
+fn an_error_of_the_server_has_its_code_its_data_and_a_way_on() {
+    assert_snapshot!("unknown_modern", told(&on_demo(&["read", "demo://greetin", "--era", "modern"])));
+    assert_snapshot!("unknown_legacy", told(&on_demo(&["read", "other://thing", "--era", "legacy"])));
+    assert_snapshot!(
+        "unknown_json",
+        told(&on_demo(&["read", "demo://greetin", "--json", "--era", "modern"]))
+    );
+}
+
+#[test]
+fn prompts_are_conversations() {
+    assert_snapshot!("greet", in_both_eras(&["prompt", "greet", "name=Ada"]));
+    assert_snapshot!(
+        "greet_json",
+        told(&on_demo(&["prompt", "greet", "name=Ada", "--json", "--era", "legacy"]))
+    );
+    assert_snapshot!("greet_missing", in_both_eras(&["prompt", "greet"]));
+    assert_snapshot!("greet_unknown_argument", in_both_eras(&["prompt", "greet", "name=Ada", "nmae=x"]));
+    assert_snapshot!("greet_misspelled", in_both_eras(&["prompt", "gret"]));
+    assert_eq!(
+        on_demo_with(&["prompt", "greet", "name=-"], "Ada").stdout,
+        "user\n  Please greet Ada warmly.\n"
+    );
+}
+
+#[test]
+fn completion_offers_values() {
+    assert_snapshot!("complete_prompt", in_both_eras(&["complete", "prompt", "greet", "name", "A"]));
+    assert_snapshot!(
+        "complete_template",
+        in_both_eras(&["complete", "resource", "demo://users/{name}", "name"])
+    );
+    assert_snapshot!(
+        "complete_nothing",
+        in_both_eras(&["complete", "prompt", "greet", "name", "zzz", "other=x"])
+    );
+    assert_snapshot!(
+        "complete_json",
+        told(&on_demo(&["complete", "prompt", "greet", "name", "B", "--json", "--era", "legacy"]))
+    );
+    assert_snapshot!("complete_usage", told(&on_demo(&["complete", "greet", "name"])));
+}
+
+/// A server that tells of one change and then ends.
+const ONE_CHANGE: &str = r#"
+while read -r line; do
+  case "$line" in
+    *'"initialize"'*)
+      echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}}' | sed "s/\"id\":0/\"id\":$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')/" ;;
+    *notifications/initialized*)
+      echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"x","data":"hot"}}'
+      echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+      sleep 1
+      exit 0 ;;
+  esac
+done"#;
+
+#[test]
+fn watching_tells_of_changes_and_of_the_end() {
+    let words = ["watch", "--era", "legacy", "--", "sh", "-c", ONE_CHANGE];
+    let ended = crate::program::run(toolwire(&words));
+    assert_eq!(ended.status.code(), Some(4), "{ended:?}");
+    assert!(ended.stderr.starts_with("watching tools; Ctrl-C ends it\n"), "{ended:?}");
+    assert!(ended.stderr.contains("error[connection-closed]: nothing more will come"), "{ended:?}");
+    assert!(ended.stdout.contains("Z  warning x: hot\n"), "{ended:?}");
+    assert!(ended.stdout.contains("Z  the list of tools has changed\n"), "{ended:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn watching_ends_with_ctrl_c_and_that_is_no_failure() {
+    for era in ["modern", "legacy"] {
+        let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+        let words: Vec<&str> = ["watch", "--json", "--era", era].into_iter().chain(server).collect();
+        let mut child = toolwire(&words).stdin(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(first["watching"], json!(["tools", "prompts", "resources"]), "{era}");
+        interrupt(child.id());
+        assert_eq!(finish(child).status.code(), Some(0), "{era}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_cancels_the_call_on_the_server_and_ends_with_130() {
+    for era in ["modern", "legacy"] {
+        let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+        // With -v the server's own words are passed on: it says when it has been cancelled.
+        let words: Vec<&str> =
+            ["call", "wait", "seconds=600", "-v", "--era", era].into_iter().chain(server).collect();
+        let mut child = toolwire(&words).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let _ = stdin.flush();
+        // The wait has begun when its process has been idle for a moment; a signal too early is as good.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        interrupt(child.id());
+        let ended = finish(child);
+        assert_eq!(ended.status.code(), Some(130), "{era}: {ended:?}");
+        assert!(ended.stderr.contains("wait: cancelled"), "{era}: {ended:?}");
+    }
+}
+
+#[cfg(unix)]
+fn interrupt(id: u32) {
+    assert!(std::process::Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
+}
