@@ -11,6 +11,7 @@ mod interop;
 mod licences;
 mod process;
 mod steps;
+mod terminal;
 mod workspace;
 
 use std::process::ExitCode;

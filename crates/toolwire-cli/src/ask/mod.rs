@@ -155,8 +155,7 @@ impl Asker {
         let (given, missing) = match self.answers.to(schema) {
             Ok(given) => given,
             Err(failure) => {
-                self.stop.with(failure);
-                return ElicitReply::cancel();
+                return self.end_with(failure).await;
             }
         };
         match given {
@@ -164,8 +163,8 @@ impl Asker {
             Some(_) if !self.terminal.can_ask() => {
                 let text = format!("{}: `{message}` needs an answer to: {}", self.server, missing.join(", "));
                 let hint = format!("--answer {}=…", missing.first().map_or("NAME", String::as_str));
-                self.stop.with(Failure::new(Code::InvalidArguments, printable(&text)).hint(printable(&hint)));
-                return ElicitReply::cancel();
+                let failure = Failure::new(Code::InvalidArguments, printable(&text)).hint(printable(&hint));
+                return self.end_with(failure).await;
             }
             None if !self.terminal.can_ask() => {
                 // What must be answered is the best example.
@@ -180,7 +179,7 @@ impl Asker {
         }
         let _quiet = self.live.quiet();
         let form = form::Form::new(self.terminal, &self.server, message, schema, given.unwrap_or_default());
-        match self.answered(in_terminal(move || form.ask()).await) {
+        match self.answered(in_terminal(move || form.ask()).await).await {
             Reply::Accept(content) => ElicitReply::accept(content),
             Reply::Decline => ElicitReply::decline(),
             Reply::Cancel => ElicitReply::cancel(),
@@ -194,7 +193,7 @@ impl Asker {
         }
         let _quiet = self.live.quiet();
         let page = url::Page::new(self.terminal, &self.server, message, url);
-        match self.answered(in_terminal(move || page.ask()).await) {
+        match self.answered(in_terminal(move || page.ask()).await).await {
             Reply::Accept(_) => ElicitReply::accept_defaults(),
             Reply::Decline => ElicitReply::decline(),
             Reply::Cancel => ElicitReply::cancel(),
@@ -211,26 +210,28 @@ impl Asker {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(refused()),
             Err(error) => {
-                self.answered(Err(error));
+                self.answered(Err(error)).await;
                 Err(refused())
             }
         }
     }
 
     /// What was answered; Ctrl-C ends more than the question.
-    fn answered(&self, asked: Result<Reply, InquireError>) -> Reply {
+    async fn answered(&self, asked: Result<Reply, InquireError>) -> Reply {
         match asked {
             Ok(reply) => reply,
             Err(InquireError::OperationCanceled) => Reply::Cancel,
-            Err(InquireError::OperationInterrupted) => {
-                self.stop.with(interrupted());
-                Reply::Cancel
-            }
+            Err(InquireError::OperationInterrupted) => self.end_with(interrupted()).await,
             Err(error) => {
-                self.stop.with(Failure::new(Code::Io, format!("the terminal cannot be used: {error}")));
-                Reply::Cancel
+                self.end_with(Failure::new(Code::Io, format!("the terminal cannot be used: {error}"))).await
             }
         }
+    }
+
+    /// Ends the session. Nothing is answered any more, so that the server does not go on with half an answer.
+    async fn end_with<T>(&self, failure: Failure) -> T {
+        self.stop.with(failure);
+        std::future::pending().await
     }
 
     /// Says that a question was declined because nobody is there, and how it could have been answered.

@@ -90,7 +90,7 @@ pub(super) async fn order(cx: Context) -> toolwire::Result<Json<Receipt>> {
         summary += ", to go";
     }
     if let Some(email) = order.email {
-        summary += &format!("; receipt to {email}");
+        summary = format!("{summary}; receipt to {email}");
     }
     Ok(Json(Receipt { ordered: true, summary }))
 }

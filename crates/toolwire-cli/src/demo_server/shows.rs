@@ -4,7 +4,7 @@ use std::{io::Write, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use toolwire::{
-    Args, Json, Progress,
+    Args, Json, Log, Progress,
     schemars::{self, JsonSchema},
     wire::{Content, ResourceContents},
 };
@@ -111,7 +111,8 @@ pub(super) struct Wait {
     seconds: u16,
 }
 
-pub(super) async fn wait(Args(Wait { seconds }): Args<Wait>, progress: Progress) -> String {
+pub(super) async fn wait(Args(Wait { seconds }): Args<Wait>, progress: Progress, log: Log) -> String {
+    log.named("wait").info(format!("waiting for {seconds} s"));
     let mut unfinished = Unfinished(true);
     let steps = u32::from(seconds) * 10;
     for step in 1..=steps {

@@ -16,7 +16,7 @@ impl From<Error> for Failure {
         let mut text = format!("{error:?}");
         let Some(rpc) = error.rpc() else { return Self::new(code(&error), printable(&text)) };
         if let Some(data) = &rpc.data {
-            text += &format!("\n  data: {}", shortened(data.text()));
+            text = format!("{text}\n  data: {}", shortened(data.text()));
         }
         let failure = Self::new(code(&error), printable(&text)).data(json!({ "rpc": rpc }));
         match rpc.code.name() {

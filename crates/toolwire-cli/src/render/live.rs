@@ -29,6 +29,8 @@ pub(crate) struct Live {
 #[derive(Debug, Default)]
 struct State {
     bar: Option<ProgressBar>,
+    /// What the line says; nothing once it has ended.
+    doing: Option<String>,
     /// How many are asking somebody right now.
     asking: usize,
     held: Vec<String>,
@@ -40,17 +42,18 @@ impl Live {
     pub(crate) fn new(terminal: Terminal, what: &str) -> Self {
         let live = Self { terminal, state: Arc::default() };
         if terminal.is_live() {
-            let bar = ProgressBar::new_spinner();
-            bar.set_message(what.to_owned());
-            bar.enable_steady_tick(TICK);
-            live.state().bar = Some(bar);
+            live.state().begin(what);
         }
         live
     }
 
     /// Says what is going on now.
     pub(crate) fn doing(&self, what: &str) {
-        if let Some(bar) = &self.state().bar {
+        let mut state = self.state();
+        if state.doing.is_some() {
+            state.doing = Some(what.to_owned());
+        }
+        if let Some(bar) = &state.bar {
             bar.set_message(what.to_owned());
         }
     }
@@ -58,23 +61,21 @@ impl Live {
     /// Shows a step of a call.
     pub(crate) fn step(&self, step: &ProgressNotificationParams) {
         let state = self.state();
-        let Some(bar) = state.bar.as_ref().filter(|_| state.asking == 0) else { return };
+        let Some(bar) = &state.bar else { return };
         if let Some(message) = &step.message {
             bar.set_message(first_line(message));
         }
         let done = step.progress.as_f64();
-        match step.total.map(toolwire::wire::Number::as_f64).filter(|total| *total > 0.0) {
-            Some(total) => {
-                bar.set_style(style("{spinner:.cyan} {bar:30.cyan/dim} {prefix:>4} {wide_msg}"));
-                let share = (done / total).clamp(0.0, 1.0);
-                bar.set_length(STEPS);
-                bar.set_position(share_of(share));
-                bar.set_prefix(format!("{:.0}%", share * 100.0));
-            }
-            None => {
-                bar.set_style(style("{spinner:.cyan} {prefix} {wide_msg}"));
-                bar.set_prefix(step.progress.to_string());
-            }
+        let total = step.total.map(toolwire::wire::Number::as_f64).filter(|total| *total > 0.0);
+        if let Some(total) = total {
+            bar.set_style(style("{spinner:.cyan} {bar:30.cyan/dim} {prefix:>4} {wide_msg}"));
+            let share = (done / total).clamp(0.0, 1.0);
+            bar.set_length(STEPS);
+            bar.set_position(share_of(share));
+            bar.set_prefix(format!("{:.0}%", share * 100.0));
+        } else {
+            bar.set_style(style("{spinner:.cyan} {prefix} {wide_msg}"));
+            bar.set_prefix(step.progress.to_string());
         }
     }
 
@@ -108,9 +109,8 @@ impl Live {
     pub(crate) fn quiet(&self) -> Quiet {
         let mut state = self.state();
         state.asking += 1;
-        if let Some(bar) = &state.bar {
-            bar.disable_steady_tick();
-            bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+        if let Some(bar) = state.bar.take() {
+            bar.finish_and_clear();
         }
         drop(state);
         Quiet(self.clone())
@@ -118,13 +118,25 @@ impl Live {
 
     /// Takes the moving line away.
     pub(crate) fn end(&self) {
-        if let Some(bar) = self.state().bar.take() {
+        let mut state = self.state();
+        state.doing = None;
+        if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn begin(&mut self, what: &str) {
+        let bar = ProgressBar::new_spinner();
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(TICK);
+        self.bar = Some(bar);
+        self.doing = Some(what.to_owned());
     }
 }
 
@@ -146,9 +158,8 @@ impl Drop for Quiet {
             0 => {}
             dropped => self.0.terminal.warn(format!("{dropped} more log messages came meanwhile")),
         }
-        if let Some(bar) = &state.bar {
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(TICK);
+        if let Some(what) = state.doing.take() {
+            state.begin(&what);
         }
     }
 }

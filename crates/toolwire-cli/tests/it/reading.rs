@@ -1,7 +1,7 @@
 //! `read`, `prompt`, `complete` and `watch`.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader},
     process::Stdio,
 };
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     person::{in_both_eras, on_demo, on_demo_with, told},
-    program::{finish, toolwire},
+    program::{finish, run, toolwire},
 };
 
 #[test]
@@ -77,29 +77,46 @@ fn completion_offers_values() {
     assert_snapshot!("complete_usage", told(&on_demo(&["complete", "greet", "name"])));
 }
 
-/// A server that tells of one change and then ends.
-const ONE_CHANGE: &str = r#"
+/// A server that tells of changes as soon as it is asked to, and then ends.
+const CHANGES: &str = r#"
 while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case "$line" in
     *'"initialize"'*)
-      echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}}' | sed "s/\"id\":0/\"id\":$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')/" ;;
-    *notifications/initialized*)
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25",
+        "capabilities":{"logging":{},"resources":{"listChanged":true,"subscribe":true}},
+        "serverInfo":{"name":"x","version":"1"}}}' | tr -d '\n'
+      echo ;;
+    *'"logging/setLevel"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
+    *'"resources/subscribe"'*)
       echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"x","data":"hot"}}'
-      echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
-      sleep 1
+      echo '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x://y"}}'
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{}}'
       exit 0 ;;
   esac
 done"#;
 
+#[cfg(unix)]
 #[test]
 fn watching_tells_of_changes_and_of_the_end() {
-    let words = ["watch", "--era", "legacy", "--", "sh", "-c", ONE_CHANGE];
-    let ended = crate::program::run(toolwire(&words));
+    let server = ["--", "sh", "-c", CHANGES];
+    let words: Vec<&str> = ["watch", "x://y", "--era", "legacy"].into_iter().chain(server).collect();
+    let ended = run(toolwire(&words));
     assert_eq!(ended.status.code(), Some(4), "{ended:?}");
-    assert!(ended.stderr.starts_with("watching tools; Ctrl-C ends it\n"), "{ended:?}");
+    assert!(ended.stderr.starts_with("watching resources, x://y; Ctrl-C ends it\n"), "{ended:?}");
     assert!(ended.stderr.contains("error[connection-closed]: nothing more will come"), "{ended:?}");
-    assert!(ended.stdout.contains("Z  warning x: hot\n"), "{ended:?}");
-    assert!(ended.stdout.contains("Z  the list of tools has changed\n"), "{ended:?}");
+    let times = ended.stdout.lines().map(|line| line.split_once("Z  ").unwrap().1);
+    assert_eq!(times.collect::<Vec<_>>(), ["warning x: hot", "x://y has changed"], "{ended:?}");
+
+    let words: Vec<&str> =
+        ["watch", "x://y", "--json", "--era", "legacy"].into_iter().chain(server).collect();
+    let ended = run(toolwire(&words));
+    let told: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [watching, log, change, end] = told.as_slice() else { panic!("{ended:?}") };
+    assert_eq!(watching["watching"], json!(["resources", "x://y"]));
+    assert_eq!(log["log"]["data"], "hot");
+    assert_eq!((&change["change"], &change["uri"]), (&json!("updated"), &json!("x://y")));
+    assert!(end["ended"].is_string() && end["time"].as_str().unwrap().ends_with('Z'), "{end}");
 }
 
 #[cfg(unix)]
@@ -123,17 +140,16 @@ fn ctrl_c_cancels_the_call_on_the_server_and_ends_with_130() {
     for era in ["modern", "legacy"] {
         let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
         // With -v the server's own words are passed on: it says when it has been cancelled.
-        let words: Vec<&str> =
-            ["call", "wait", "seconds=600", "-v", "--era", era].into_iter().chain(server).collect();
-        let mut child = toolwire(&words).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let _ = stdin.flush();
-        // The wait has begun when its process has been idle for a moment; a signal too early is as good.
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        let words = ["call", "wait", "seconds=600", "-v", "--era", era];
+        let words: Vec<&str> = words.into_iter().chain(server).collect();
+        let mut child = toolwire(&words).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line == "info wait: waiting for 600 s"), "{era}");
         interrupt(child.id());
-        let ended = finish(child);
-        assert_eq!(ended.status.code(), Some(130), "{era}: {ended:?}");
-        assert!(ended.stderr.contains("wait: cancelled"), "{era}: {ended:?}");
+        let after: Vec<String> = lines.collect();
+        assert_eq!(finish(child).status.code(), Some(130), "{era}: {after:?}");
+        assert!(after.iter().any(|line| line == "server: wait: cancelled"), "{era}: {after:?}");
+        assert!(after.iter().any(|line| line.starts_with("error[interrupted]")), "{era}: {after:?}");
     }
 }
 

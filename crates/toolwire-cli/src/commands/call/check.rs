@@ -90,7 +90,7 @@ fn listed(violations: &Violations) -> Value {
 mod tests {
     use super::*;
 
-    fn tool(output: Value) -> Tool {
+    fn tool(output: &Value) -> Tool {
         serde_json::from_value(
             json!({ "name": "t", "inputSchema": { "type": "object" }, "outputSchema": output }),
         )
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_promise_is_held_or_told() {
         let sum = tool(
-            json!({ "type": "object", "required": ["sum"], "properties": { "sum": { "type": "integer" } } }),
+            &json!({ "type": "object", "required": ["sum"], "properties": { "sum": { "type": "integer" } } }),
         );
         assert!(output(&sum, Some(&RawJson::parse(r#"{"sum":1}"#).unwrap())).is_ok());
         let broken = output(&sum, Some(&RawJson::parse(r#"{"sum":"1"}"#).unwrap())).unwrap_err();

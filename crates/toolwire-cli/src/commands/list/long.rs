@@ -20,8 +20,8 @@ const LIMITS: [(&str, &str); 10] = [
     ("maximum", "at most"),
     ("exclusiveMinimum", "more than"),
     ("exclusiveMaximum", "less than"),
-    ("minLength", "characters at least"),
-    ("maxLength", "characters at most"),
+    ("minLength", "length at least"),
+    ("maxLength", "length at most"),
     ("minItems", "items at least"),
     ("maxItems", "items at most"),
 ];
@@ -156,9 +156,7 @@ fn limits(root: &Value, member: &Member<'_>) -> String {
     let said = LIMITS.iter().filter_map(|(keyword, words)| {
         let value = schema.get(*keyword)?;
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let behind = words.contains("characters") || words.contains("items");
-        let (kind, bound) = words.split_once(' ').filter(|_| behind).unwrap_or((words, ""));
-        Some(if behind { format!("{bound} {value} {kind}") } else { format!("{kind} {value}") })
+        Some(format!("{words} {value}"))
     });
     let said: Vec<String> = said.collect();
     if said.is_empty() { String::new() } else { printable(&format!("  ({})", said.join(", "))) }

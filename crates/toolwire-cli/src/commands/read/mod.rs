@@ -97,7 +97,7 @@ fn show(result: &ReadResourceResult, to: Option<&Path>, terminal: Terminal) -> R
         }
         match contents {
             ResourceContents::Text(text) if several || io::stdout().is_terminal() => {
-                render::text(&text.text)?
+                render::text(&text.text)?;
             }
             // Bytes on a terminal would do something to it.
             ResourceContents::Blob(_) if io::stdout().is_terminal() => {
