@@ -46,11 +46,11 @@ fn arguments_come_from_words_json_files_and_standard_input() {
     let file = folder.path().join("arguments.json");
     std::fs::write(&file, r#"{"a":2,"b":3}"#).unwrap();
     let from_file = format!("@{}", file.display());
-    let five = "sum  5\n";
-    assert_eq!(on_demo(&["call", "add", "--args", r#"{"a":2,"b":3}"#]).stdout, five);
-    assert_eq!(on_demo(&["call", "add", "--args", &from_file]).stdout, five);
-    assert_eq!(on_demo_with(&["call", "add", "--args", "-"], r#"{"a":2,"b":3}"#).stdout, five);
-    assert_eq!(on_demo(&["call", "add", "--args", r#"{"a":2}"#, "b:=3"]).stdout, five);
+    let sum = "sum  5\n";
+    assert_eq!(on_demo(&["call", "add", "--args", r#"{"a":2,"b":3}"#]).stdout, sum);
+    assert_eq!(on_demo(&["call", "add", "--args", &from_file]).stdout, sum);
+    assert_eq!(on_demo_with(&["call", "add", "--args", "-"], r#"{"a":2,"b":3}"#).stdout, sum);
+    assert_eq!(on_demo(&["call", "add", "--args", r#"{"a":2}"#, "b:=3"]).stdout, sum);
     assert_eq!(on_demo_with(&["call", "echo", "text=-"], "from a pipe").stdout, "from a pipe\n");
     assert_eq!(on_demo(&["call", "echo", &format!("text={from_file}")]).stdout, "{\"a\":2,\"b\":3}\n");
     assert_eq!(on_demo(&["call", "echo", "text=@@home"]).stdout, "@home\n");

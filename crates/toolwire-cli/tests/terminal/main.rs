@@ -72,10 +72,17 @@ fn ctrl_c_in_a_question_ends_the_call_and_leaves_the_terminal_as_it_was() {
         screen.wait_for("? Cups");
         screen.press("C-c");
         screen.wait_for("exit=130");
-        // In a terminal that was not given back, nobody would see what they type.
-        screen.write("still here");
-        screen.wait_for("still here");
+        screen.wait_for("terminal=normal");
     }
+}
+
+#[test]
+fn a_server_that_dies_during_a_question_leaves_the_terminal_as_it_was() {
+    let screen = Screen::on_demo(&["call", "order", "--era", "legacy"]);
+    screen.wait_for("? Cups");
+    screen.kill_server();
+    screen.wait_for("exit=4");
+    screen.wait_for("terminal=normal");
 }
 
 #[test]

@@ -11,6 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the screen is looked at.
 const POLL: Duration = Duration::from_millis(30);
 
+/// Says whether the terminal takes whole lines and edits them, as it does before and after questions.
+const LOOK: &str = "stty -a | grep -q -e -icanon && echo terminal=raw || echo terminal=normal";
+
 /// A terminal in which a command runs. When that has ended, `exit=CODE` is below its output.
 pub(crate) struct Screen {
     /// The server of tmux has its socket in here, and nobody else's.
@@ -18,26 +21,24 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Runs a command line of shell words on the demonstration server.
+    /// Runs a command line of shell words on the demonstration server, which leaves its process id in `pid`.
     pub(crate) fn on_demo(words: &[&str]) -> Self {
         let screen = Self { folder: tempfile::tempdir().expect("a folder for the socket") };
         let program = env!("CARGO_BIN_EXE_toolwire");
-        let line = format!("'{program}' {} -- '{program}' demo --stdio; echo exit=$?; cat", words.join(" "));
-        let size = ["-x", "100", "-y", "40"];
-        screen.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-s",
-            "test",
-            size[0],
-            size[1],
-            size[2],
-            size[3],
-            &line,
-        ]);
+        let server = format!("sh -c 'echo $$ > pid; exec \"$0\" demo --stdio' '{program}'");
+        let line = format!("'{program}' {} -- {server}; echo exit=$?; {LOOK}; cat", words.join(" "));
+        let folder = screen.folder.path().to_str().expect("a path in UTF-8");
+        let start = ["-f", "/dev/null", "new-session", "-d", "-s", "test", "-x", "100", "-y", "40", "-c"];
+        let start: Vec<&str> = start.into_iter().chain([folder, &line]).collect();
+        screen.tmux(&start);
         screen
+    }
+
+    /// Kills the demonstration server, as a fault of its own would.
+    pub(crate) fn kill_server(&self) {
+        let pid = std::fs::read_to_string(self.folder.path().join("pid")).expect("the server has started");
+        let killed = Command::new("kill").args(["-KILL", pid.trim()]).status().expect("kill can be run");
+        assert!(killed.success());
     }
 
     /// Waits until the screen shows this.

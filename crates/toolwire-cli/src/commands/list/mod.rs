@@ -14,6 +14,7 @@ use toolwire::{
 
 use crate::{
     failure::{Code, Failure, Result},
+    render::Live,
     session,
     target::{self, TargetOptions},
     terminal::Terminal,
@@ -192,7 +193,8 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
         }
     };
     let builder = target::builder(&words.target);
-    let mut found = session::with_client(&words.target, builder, async |client| {
+    let live = Live::new(terminal, "connecting");
+    let found = session::with_client(&words.target, builder, async |client| {
         match T::all(client).await {
             Ok(all) => Ok(all),
             // A server that never promised any simply has none.
@@ -200,7 +202,9 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
             Err(error) => Err(error.into()),
         }
     })
-    .await?;
+    .await;
+    live.end();
+    let mut found = found?;
     let all = found.len();
     if let Some(pattern) = &pattern {
         retain(&mut found, pattern);
