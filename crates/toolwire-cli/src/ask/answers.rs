@@ -17,15 +17,15 @@ use crate::{
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "When the server asks")]
 pub(crate) struct AnswerOptions {
-    /// Answer a field of a form (KEY=VALUE); may be given several times
+    /// Answer a field of a form; may be given several times
     #[arg(long = "answer", value_name = "KEY=VALUE")]
     answer: Vec<String>,
 
-    /// Answer the fields of forms with a JSON object: JSON, @FILE, or - for standard input
+    /// Answers as a JSON object: text, @FILE or -
     #[arg(long, value_name = "JSON")]
     answers: Option<String>,
 
-    /// Accept forms with the defaults they suggest; pages are never opened by this
+    /// Accept the defaults of forms; never opens pages
     #[arg(short, long)]
     yes: bool,
 }

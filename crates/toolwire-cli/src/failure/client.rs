@@ -3,7 +3,11 @@
 use std::error::Error as _;
 
 use serde_json::json;
-use toolwire::client::{Error, ErrorKind};
+use toolwire::{
+    ErrorCode, RpcError,
+    client::{Error, ErrorKind},
+    wire::UrlElicitationRequiredData,
+};
 
 use super::{Code, Failure};
 use crate::terminal::printable;
@@ -19,11 +23,24 @@ impl From<Error> for Failure {
             text = format!("{text}\n  data: {}", shortened(data.text()));
         }
         let failure = Self::new(code(&error), printable(&text)).data(json!({ "rpc": rpc }));
+        if let Some(pages) = pages_first(rpc) {
+            return failure.hint(pages);
+        }
         match rpc.code.name() {
             Some(name) => failure.hint(format!("toolwire explain {} says what \"{name}\" means", rpc.code)),
             None => failure,
         }
     }
+}
+
+/// The pages that have to be visited before the call is made again.
+fn pages_first(rpc: &RpcError) -> Option<String> {
+    if rpc.code != ErrorCode::URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let data: UrlElicitationRequiredData = rpc.data.as_ref()?.decode().ok()?;
+    let pages: Vec<&str> = data.elicitations.iter().map(|page| page.url.as_str()).collect();
+    (!pages.is_empty()).then(|| printable(&format!("visit {} first, then try again", pages.join(" and "))))
 }
 
 /// The text, or as much of it as people want to see.

@@ -127,3 +127,40 @@ fn the_client_shares_its_folders_and_has_no_model_of_its_own() {
     }
     assert_snapshot!("no_model", told(&on_demo(&["call", "ask_model", "question=hi", "--era", "modern"])));
 }
+
+/// A server that breaks its promises, and wants a page to be visited.
+#[cfg(unix)]
+const BROKEN: &str = r#"
+while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*)
+      answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *'"tools/list"'*)
+      schema='{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}'
+      answer '"result":{"tools":[{"name":"liar","inputSchema":{"type":"object"},"outputSchema":'"$schema"'},
+        {"name":"silent","inputSchema":{"type":"object"},"outputSchema":'"$schema"'},
+        {"name":"page","inputSchema":{"type":"object"}}]}' | tr -d '\n'
+      echo ;;
+    *'"name":"liar"'*) answer '"result":{"content":[],"structuredContent":{"n":"one"}}' ;;
+    *'"name":"silent"'*) answer '"result":{"content":[{"type":"text","text":"nothing \u001b[31mred"}]}' ;;
+    *'"name":"page"'*)
+      answer '"error":{"code":-32042,"message":"log in","data":{"elicitations":[
+        {"mode":"url","message":"log in","url":"https://example.com/login","elicitationId":"1"}]}}' | tr -d '\n'
+      echo ;;
+  esac
+done"#;
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_breaks_its_promise_is_told_of_after_its_words() {
+    let home = tempfile::tempdir().unwrap();
+    let call = |tool: &str| {
+        let words = ["call", tool, "--era", "legacy", "--", "sh", "-c", BROKEN];
+        told(&in_folder(home.path(), &words, ""))
+    };
+    assert_snapshot!("broken_promise", call("liar"));
+    assert_snapshot!("no_structured_content", call("silent"));
+    assert_snapshot!("page_first", call("page"));
+}

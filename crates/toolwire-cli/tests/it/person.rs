@@ -38,6 +38,8 @@ pub(crate) fn told(ended: &Ended) -> String {
     }
     write!(told, "--- exit {}", ended.status.code().unwrap()).unwrap();
     let server = format!("{} demo --stdio", env!("CARGO_BIN_EXE_toolwire"));
+    // A file with control characters in it is no pleasure to read.
+    let told = told.replace('\u{1b}', "␛");
     told.replace(&server, "[demo]").replace(&format!("\"{}\"", env!("CARGO_PKG_VERSION")), "\"[version]\"")
 }
 

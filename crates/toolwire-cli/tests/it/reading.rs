@@ -30,7 +30,12 @@ fn bytes_go_to_a_file() {
     let file = folder.path().join("logo.png");
     let saved = on_demo(&["read", "demo://logo", "-o", file.to_str().unwrap()]);
     assert_snapshot!("logo_saved", told(&saved).replace(file.to_str().unwrap(), "[file]"));
-    assert_eq!(std::fs::read(file).unwrap().get(1..4), Some(&b"PNG"[..]));
+    let picture = std::fs::read(file).unwrap();
+    assert_eq!(picture.get(1..4), Some(&b"PNG"[..]));
+    // A pipe gets the bytes as they are.
+    let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+    let words: Vec<&str> = ["read", "demo://logo"].into_iter().chain(server).collect();
+    assert_eq!(toolwire(&words).output().unwrap().stdout, picture);
 }
 
 #[test]

@@ -25,8 +25,10 @@ use crate::{
 
 pub(crate) use words::with_server;
 
+const USAGE: &str = "toolwire call [SERVER] TOOL [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
 const AFTER_HELP: &str = "\
-Arguments:
+How arguments are written:
   a=2 b=yes            values become what the tool's schema wants
   user.name=Ada        a member of an object
   tags=a tags=b        items of a list; also tags[]=a, or tags[0]=a
@@ -34,27 +36,28 @@ Arguments:
   text=@FILE text=-    the contents of a file, or of standard input
   text=@@home          a text that begins with @
 
+Examples:
   toolwire call add a=2 b=3 -- some-server
-  toolwire call github.search query=mcp        SERVER.TOOL is one word for both
+  toolwire call github.search query=mcp      SERVER.TOOL is one word for both
   toolwire call order --answer name=Ada --yes -- toolwire demo --stdio";
 
 /// Call a tool
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), the tool, and its arguments
-    #[arg(value_name = "[SERVER] TOOL [KEY=VALUE]")]
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// All arguments as a JSON object: JSON, @FILE, or - for standard input
+    /// All arguments as a JSON object: text, @FILE or -
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
 
-    /// Send the arguments even if they do not fit the tool's schema
+    /// Send arguments that do not fit the schema as well
     #[arg(long)]
     pub(crate) no_check: bool,
 
-    /// Save pictures, sounds and other bytes to this file, or several to this folder
+    /// Save pictures and sounds to this file or folder
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 

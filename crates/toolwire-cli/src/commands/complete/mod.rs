@@ -15,18 +15,22 @@ use crate::{
     terminal::{Terminal, printable},
 };
 
+const USAGE: &str = "\
+toolwire complete [SERVER] prompt NAME ARGUMENT [TYPED] [KEY=VALUE]... [-- COMMAND]
+       toolwire complete [SERVER] resource TEMPLATE VARIABLE [TYPED] [KEY=VALUE]... [-- COMMAND]";
+
 const AFTER_HELP: &str = "\
+Examples:
   toolwire complete prompt greet name A -- some-server
   toolwire complete resource 'demo://users/{name}' name G -- some-server
   toolwire complete prompt trip to '' from=Oslo -- some-server     what is filled in already";
 
 /// Complete an argument of a prompt or a resource template
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
-    /// The server (not with -- COMMAND); `prompt` and its name or `resource` and a template; the argument;
-    /// what has been typed of it; and what else is filled in
-    #[arg(value_name = "[SERVER] prompt|resource NAME ARGUMENT [TYPED] [KEY=VALUE]")]
+    /// The server (not with -- COMMAND), what is completed, and what is filled in
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]

@@ -25,11 +25,11 @@ pub(crate) use signature::{prompt_signature, tool_signature};
 /// List what a server offers
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The server, and a word to look for: only what has it in its name or description is shown
-    #[arg(value_name = "[SERVER] [PATTERN]")]
+    /// The server (not with -- COMMAND), and a word to look for
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// Show everything: whole descriptions, every argument, what comes back
+    /// Show everything there is to know
     #[arg(short, long)]
     pub(crate) long: bool,
 

@@ -21,11 +21,14 @@ use crate::{
     terminal::{Terminal, closest, printable},
 };
 
+const USAGE: &str = "toolwire prompt [SERVER] PROMPT [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
 /// Fill in a prompt
 #[derive(Args, Debug)]
+#[command(override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), the prompt, and what to fill in
-    #[arg(value_name = "[SERVER] PROMPT [KEY=VALUE]")]
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]

@@ -22,11 +22,14 @@ use crate::{
     terminal::{Terminal, closest, printable},
 };
 
+const USAGE: &str = "toolwire read [SERVER] URI [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
 /// Read a resource
 #[derive(Args, Debug)]
+#[command(override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), and the URI of the resource
-    #[arg(value_name = "[SERVER] URI")]
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
     /// Save it to this file, or several to this folder

@@ -21,11 +21,14 @@ use crate::{
 /// How many log messages may wait to be printed; what comes faster is counted.
 const MAX_WAITING_LOGS: usize = 1024;
 
+const USAGE: &str = "toolwire watch [SERVER] [URI]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
 /// Watch a server for changes
 #[derive(Args, Debug)]
+#[command(override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), and the resources to watch besides the lists
-    #[arg(value_name = "[SERVER] [URI]")]
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]
