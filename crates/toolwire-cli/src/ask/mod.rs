@@ -37,6 +37,15 @@ pub(crate) use field::Field;
 /// How many questions are open in the terminal.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
+/// Declares what [`Asker`] can be asked, for commands during which nobody is: servers offer by what clients can.
+pub(crate) fn declare(builder: ClientBuilder) -> ClientBuilder {
+    let refused = || RpcError::new(ErrorCode::SAMPLING_REJECTED, "nothing is sampled while lists are made");
+    builder
+        .elicit_url(true)
+        .on_elicit(async |_| ElicitReply::decline())
+        .on_sample(move |_| std::future::ready(Err(refused())))
+}
+
 /// Gives the terminal back when a question is left open, which nobody will answer any more.
 pub(crate) fn release_terminal() {
     if OPEN.load(Ordering::Acquire) > 0 {
@@ -129,10 +138,6 @@ impl Asker {
             let asker = Arc::clone(&asker);
             async move { asker.elicit(question).await }
         });
-        // Without a person there is no model, and a server that knows that may do without.
-        if !self.terminal.can_ask() {
-            return builder;
-        }
         let asker = Arc::clone(self);
         builder.on_sample(move |request| {
             let asker = Arc::clone(&asker);
@@ -202,6 +207,15 @@ impl Asker {
 
     async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
         let _turn = self.turn.lock().await;
+        if !self.terminal.can_ask() {
+            let text = "nobody is here to answer for a model, so the sampling request is refused";
+            if self.terminal.json {
+                self.live.say(&json!({ "refused": { "messages": request.messages } }).to_string());
+            } else {
+                self.live.say(&printable(&format!("{}: {text}", self.server)));
+            }
+            return Err(RpcError::new(ErrorCode::SAMPLING_REJECTED, text));
+        }
         let _quiet = self.live.quiet();
         let (terminal, server) = (self.terminal, self.server.clone());
         let asked = in_terminal(move || sampling::ask(terminal, &server, &request)).await;

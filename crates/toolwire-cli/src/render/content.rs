@@ -53,12 +53,12 @@ impl Blocks<'_> {
         if to.is_some() && pieces == 0 {
             terminal.warn("there is nothing to save: the result has no pictures, sounds or other bytes");
         }
-        if let Some(data) = self.structured {
-            terminal.print(structured(data, columns()))?;
+        let data: Option<Value> = self.structured.and_then(|data| data.decode().ok());
+        if let Some(raw) = self.structured.filter(|_| !self.says_it_as_text(data.as_ref())) {
+            terminal.print(structured(raw, columns()))?;
         }
         let mut saver = Saver::new(to, pieces);
         // The same data as text is for clients that know no other.
-        let data: Option<Value> = self.structured.and_then(|data| data.decode().ok());
         let repeats = |block: &&Content| {
             let json = |text: &str| serde_json::from_str::<Value>(text).ok();
             data.is_some() && block.as_text().and_then(json) == data
@@ -70,6 +70,15 @@ impl Blocks<'_> {
             terminal.note("the tool returned nothing".dimmed());
         }
         Ok(())
+    }
+}
+
+impl Blocks<'_> {
+    /// Whether the data is nothing but a text of the content in a wrapper, as some servers have it.
+    fn says_it_as_text(&self, data: Option<&Value>) -> bool {
+        let members = data.and_then(Value::as_object).filter(|members| members.len() == 1);
+        let text = members.and_then(|members| members.values().next()).and_then(Value::as_str);
+        text.is_some_and(|text| self.content.iter().any(|block| block.as_text() == Some(text)))
     }
 }
 

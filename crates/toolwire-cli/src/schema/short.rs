@@ -7,6 +7,8 @@ use crate::terminal::width;
 
 /// How many characters one type may take before the rest is left out.
 const MAX_CHARS: usize = 160;
+/// How many characters of a default are shown.
+const MAX_DEFAULT_CHARS: usize = 40;
 /// How deep objects are shown.
 const MAX_NESTING: usize = 2;
 /// How many choices of an enumeration are shown.
@@ -27,7 +29,13 @@ pub(crate) struct Member<'a> {
 impl Member<'_> {
     /// The default, as it would be typed.
     pub(crate) fn default(&self) -> Option<String> {
-        self.schema.get("default").filter(|default| !default.is_null()).map(ToString::to_string)
+        let default = self.schema.get("default").filter(|default| !default.is_null())?.to_string();
+        let is_short = default.chars().count() <= MAX_DEFAULT_CHARS;
+        Some(if is_short {
+            default
+        } else {
+            default.chars().take(MAX_DEFAULT_CHARS).chain(['…']).collect()
+        })
     }
 
     /// `name: type`, or `name?: type = default`.

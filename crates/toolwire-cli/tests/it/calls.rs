@@ -125,7 +125,14 @@ fn the_client_shares_its_folders_and_has_no_model_of_its_own() {
         let shared = on_demo(&["call", "show_roots", "--root", path, "--era", era]);
         assert_eq!(shared.stdout, format!("file://{path}\n"), "{shared:?}");
     }
-    assert_snapshot!("no_model", told(&on_demo(&["call", "ask_model", "question=hi", "--era", "modern"])));
+    assert_snapshot!(
+        "no_model_modern",
+        told(&on_demo(&["call", "ask_model", "question=hi", "--era", "modern"]))
+    );
+    assert_snapshot!(
+        "no_model_legacy",
+        told(&on_demo(&["call", "ask_model", "question=hi", "--era", "legacy"]))
+    );
 }
 
 /// A server that breaks its promises, and wants a page to be visited.
@@ -141,10 +148,13 @@ while read -r line; do
       schema='{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}'
       answer '"result":{"tools":[{"name":"liar","inputSchema":{"type":"object"},"outputSchema":'"$schema"'},
         {"name":"silent","inputSchema":{"type":"object"},"outputSchema":'"$schema"'},
+        {"name":"twice","inputSchema":{"type":"object"}},
         {"name":"page","inputSchema":{"type":"object"}}]}' | tr -d '\n'
       echo ;;
     *'"name":"liar"'*) answer '"result":{"content":[],"structuredContent":{"n":"one"}}' ;;
     *'"name":"silent"'*) answer '"result":{"content":[{"type":"text","text":"nothing \u001b[31mred"}]}' ;;
+    *'"name":"twice"'*)
+      answer '"result":{"content":[{"type":"text","text":"once"}],"structuredContent":{"content":"once"}}' ;;
     *'"name":"page"'*)
       answer '"error":{"code":-32042,"message":"log in","data":{"elicitations":[
         {"mode":"url","message":"log in","url":"https://example.com/login","elicitationId":"1"}]}}' | tr -d '\n'
@@ -163,4 +173,5 @@ fn a_server_that_breaks_its_promise_is_told_of_after_its_words() {
     assert_snapshot!("broken_promise", call("liar"));
     assert_snapshot!("no_structured_content", call("silent"));
     assert_snapshot!("page_first", call("page"));
+    assert_eq!(call("twice"), "once\n--- exit 0");
 }

@@ -13,6 +13,7 @@ use toolwire::{
 };
 
 use crate::{
+    ask,
     failure::{Code, Failure, Result},
     render::Live,
     session,
@@ -192,7 +193,7 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
                 .hint("one pattern is enough; put quotes around it if it has spaces"));
         }
     };
-    let builder = target::builder(&words.target);
+    let builder = ask::declare(target::builder(&words.target));
     let live = Live::new(terminal, "connecting");
     let found = session::with_client(&words.target, builder, async |client| {
         match T::all(client).await {
