@@ -14,6 +14,7 @@ mod process;
 mod registry;
 mod screens;
 mod steps;
+mod terminal;
 mod workspace;
 
 use std::process::ExitCode;

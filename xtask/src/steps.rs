@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{browser, conformance, documents, edges, interop, licences, registry, screens};
+use crate::{browser, conformance, documents, edges, interop, licences, registry, screens, terminal};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
     Step { name: "screens", about: "documents show what the program says", work: screens::check },
+    Step { name: "terminal", about: "questions are answered by keyboard in a terminal", work: terminal::run },
     Step {
         name: "interop",
         about: "other makers' SDKs, both directions, both eras, every transport",

@@ -37,9 +37,17 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     List(overview::Options),
+    /// List the tools of a server
+    #[command(override_usage = "toolwire tools [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
     Tools(list::Options),
+    /// List the resources of a server
+    #[command(override_usage = "toolwire resources [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
     Resources(list::Options),
+    /// List the resource templates of a server
+    #[command(override_usage = "toolwire templates [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
     Templates(list::Options),
+    /// List the prompts of a server
+    #[command(override_usage = "toolwire prompts [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
     Prompts(list::Options),
     Call(call::Options),
     Read(read::Options),

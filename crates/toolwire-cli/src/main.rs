@@ -1,11 +1,16 @@
 //! The `toolwire` program.
 
 mod args;
+mod arguments;
+mod ask;
 mod commands;
 mod config;
 mod demo_server;
 mod failure;
 mod pages;
+mod render;
+mod schema;
+mod session;
 mod target;
 mod terminal;
 mod trace;

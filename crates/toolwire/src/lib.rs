@@ -57,9 +57,9 @@ pub use toolwire_server::{
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
 pub use toolwire_transport::ChildProcess;
-pub use toolwire_transport::memory;
 #[cfg(all(unix, feature = "unix"))]
 pub use toolwire_transport::UnixSocket;
+pub use toolwire_transport::memory;
 #[cfg(feature = "stdio")]
 pub use toolwire_transport::stdio;
 

@@ -3,15 +3,17 @@
 //! It is made of plain functions and closures; nothing in it knows which revision of the protocol a client
 //! speaks. It touches neither files nor the network, and forgets its notes when it ends.
 
+mod asking;
 mod logo;
 mod notes;
 mod people;
+mod shows;
 mod tools;
 
 #[cfg(test)]
 mod tests;
 
-use toolwire::{BuildError, Server, prompt, resource, template, tool};
+use toolwire::{BuildError, Group, Server, prompt, resource, template, tool};
 
 use notes::Notes;
 
@@ -19,7 +21,9 @@ use notes::Notes;
 pub(crate) const NAME: &str = "toolwire-demo";
 
 const INSTRUCTIONS: &str = "A server to try MCP clients on. `add`, `echo`, `count` and `fail` show how tools \
-     answer, report progress and fail; `add_note` changes the list of resources while you watch.";
+     answer, report progress and fail; `add_note` changes the list of resources while you watch. `order`, `visit`, \
+     `ask_model` and `show_roots` ask back; `planets` returns a table, `gallery` pictures and sounds, and `wait` \
+     takes as long as it is told.";
 
 /// Makes the server, with no notes yet.
 pub(crate) fn server() -> Result<Server, BuildError> {
@@ -41,6 +45,45 @@ pub(crate) fn server() -> Result<Server, BuildError> {
     let add_note = tool("add_note", notes::add_note)
         .title("Add a note")
         .description("Keeps a note as a new resource, for as long as the server runs.");
+    let asking = Group::new()
+        .tool(tool("order", asking::order).title("Order tea").description("Orders tea, after asking how."))
+        .tool(
+            tool("visit", asking::visit)
+                .title("Visit a page")
+                .description("Asks you to read a page in a browser.")
+                .open_world(true),
+        )
+        .tool(
+            tool("ask_model", asking::ask_model)
+                .title("Ask the model")
+                .description("Passes a question on to the client's own model."),
+        )
+        .tool(
+            tool("show_roots", asking::show_roots)
+                .title("Show the roots")
+                .description("Lists the folders that the client shares.")
+                .read_only(),
+        );
+    let shows = Group::new()
+        .tool(
+            tool("planets", shows::planets)
+                .title("Planets")
+                .description("Lists the planets, as a table.")
+                .read_only()
+                .idempotent(),
+        )
+        .tool(
+            tool("gallery", shows::gallery)
+                .title("Gallery")
+                .description("Returns a picture, a sound, a resource and a link.")
+                .read_only(),
+        )
+        .tool(
+            tool("wait", shows::wait)
+                .title("Wait")
+                .description("Waits, and tells on standard error when it is cancelled.")
+                .read_only(),
+        );
 
     let greeting = resource("demo://greeting", || async { "Hello from Toolwire" })
         .name("greeting")
@@ -73,6 +116,8 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .tool(fail)
         .tool(count)
         .tool(add_note)
+        .merge(asking)
+        .merge(shows)
         .resource(greeting)
         .resource(logo)
         .template(user)

@@ -1,15 +1,24 @@
 //! The server, called as any client would.
 
 use serde_json::{Value, json};
-use toolwire::{Client, client::CallOutcome, memory, wire::ResourceContents};
+use toolwire::{
+    Client,
+    client::{CallOutcome, ClientBuilder, ElicitReply, EraChoice},
+    memory,
+    wire::{Content, CreateMessageResult, ResourceContents, Role, Root},
+};
 
 use super::{notes, server};
 
 async fn client() -> Client {
+    connected(Client::builder("test", "1.0")).await
+}
+
+async fn connected(builder: ClientBuilder) -> Client {
     let (near, far) = memory::pair();
     let server = server().unwrap();
     tokio::spawn(async move { server.serve(far).await });
-    Client::builder("test", "1.0").connect(near).await.unwrap()
+    builder.connect(near).await.unwrap()
 }
 
 async fn call(client: &Client, tool: &str, arguments: Value) -> CallOutcome {
@@ -21,7 +30,11 @@ async fn every_tool_tells_people_and_models_what_it_does() {
     let client = client().await;
     let tools = client.all_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["add", "echo", "fail", "count", "add_note"]);
+    let expected = ["add", "echo", "fail", "count", "add_note"]
+        .into_iter()
+        .chain(["order", "visit", "ask_model", "show_roots"])
+        .chain(["planets", "gallery", "wait"]);
+    assert_eq!(names, expected.collect::<Vec<_>>());
     assert!(tools.iter().all(|tool| tool.title.is_some() && tool.description.is_some()));
     assert!(client.instructions().is_some_and(|text| names.iter().all(|name| text.contains(name))));
 }
@@ -71,4 +84,63 @@ async fn a_note_is_neither_empty_nor_endless() {
     }
     let longest = "ü".repeat(notes::MAX_NOTE_CHARS);
     assert!(!call(&client, "add_note", json!({ "text": longest })).await.is_error());
+}
+
+#[tokio::test]
+async fn what_asks_back_takes_every_answer() {
+    for era in [EraChoice::Modern, EraChoice::Legacy] {
+        let builder = Client::builder("test", "1.0").era(era).elicit_url(true);
+        let client = connected(
+            builder
+                .on_elicit(async |question| match question.url() {
+                    Some(_) => ElicitReply::accept_defaults(),
+                    None => {
+                        ElicitReply::accept(json!({ "name": "Ada", "size": "small", "extras": ["lemon"] }))
+                    }
+                })
+                .on_sample(async |request| {
+                    assert_eq!(request.system_prompt.as_deref(), Some("Answer in one short sentence."));
+                    Ok(CreateMessageResult::new(Role::Assistant, Content::text("yes"), "test"))
+                })
+                .roots(vec![Root::new("file:///home"), Root::new("file:///tmp").name("scratch")]),
+        )
+        .await;
+        let receipt: Value = call(&client, "order", json!({})).await.json().unwrap();
+        assert_eq!(receipt, json!({ "ordered": true, "summary": "1 × small tea for Ada, lemon" }), "{era:?}");
+        assert_eq!(call(&client, "visit", json!({})).await.text(), "thank you for visiting");
+        let said = call(&client, "ask_model", json!({ "question": "?" })).await;
+        assert_eq!(said.text(), "the model says: yes");
+        assert_eq!(
+            call(&client, "show_roots", json!({})).await.text(),
+            "file:///home\nfile:///tmp (scratch)"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_form_has_a_field_of_every_kind() {
+    let client = connected(Client::builder("test", "1.0").on_elicit(async |question| {
+        let asked = serde_json::to_value(question.schema().unwrap()).unwrap();
+        let kinds = |name: &str| asked["properties"][name]["type"].as_str().unwrap().to_owned();
+        let names = ["name", "email", "size", "cups", "extras", "to_go"];
+        assert_eq!(names.map(kinds), ["string", "string", "string", "integer", "array", "boolean"]);
+        assert_eq!(asked["properties"]["email"]["format"], "email");
+        assert_eq!(asked["properties"]["size"]["oneOf"].as_array().unwrap().len(), 3);
+        assert_eq!(asked["required"], json!(["name"]));
+        ElicitReply::decline()
+    }))
+    .await;
+    let receipt: Value = call(&client, "order", json!({})).await.json().unwrap();
+    assert_eq!(receipt["ordered"], false);
+}
+
+#[tokio::test]
+async fn tables_pictures_and_sounds_are_what_they_say() {
+    let client = client().await;
+    let rows: Value = call(&client, "planets", json!({ "more_moons_than": 50 })).await.json().unwrap();
+    let names: Vec<_> = rows["planets"].as_array().unwrap().iter().map(|row| row["name"].clone()).collect();
+    assert_eq!(names, ["Jupiter", "Saturn"]);
+    let gallery = call(&client, "gallery", json!({})).await;
+    let kinds: Vec<_> = gallery.content().iter().map(Content::kind).collect();
+    assert_eq!(kinds, ["text", "image", "audio", "resource", "resource_link"]);
 }

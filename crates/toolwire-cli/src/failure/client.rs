@@ -3,17 +3,51 @@
 use std::error::Error as _;
 
 use serde_json::json;
-use toolwire::client::{Error, ErrorKind};
+use toolwire::{
+    ErrorCode, RpcError,
+    client::{Error, ErrorKind},
+    wire::UrlElicitationRequiredData,
+};
 
 use super::{Code, Failure};
+use crate::terminal::printable;
+
+/// How many characters of the data of an error are shown; with `--json` all of it is.
+const MAX_DATA_CHARS: usize = 1000;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let failure = Self::new(code(&error), format!("{error:?}"));
-        match error.rpc() {
-            Some(rpc) => failure.data(json!({ "rpc": rpc })),
+        let mut text = format!("{error:?}");
+        let Some(rpc) = error.rpc() else { return Self::new(code(&error), printable(&text)) };
+        if let Some(data) = &rpc.data {
+            text = format!("{text}\n  data: {}", shortened(data.text()));
+        }
+        let failure = Self::new(code(&error), printable(&text)).data(json!({ "rpc": rpc }));
+        if let Some(pages) = pages_first(rpc) {
+            return failure.hint(pages);
+        }
+        match rpc.code.name() {
+            Some(name) => failure.hint(format!("toolwire explain {} says what \"{name}\" means", rpc.code)),
             None => failure,
         }
+    }
+}
+
+/// The pages that have to be visited before the call is made again.
+fn pages_first(rpc: &RpcError) -> Option<String> {
+    if rpc.code != ErrorCode::URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let data: UrlElicitationRequiredData = rpc.data.as_ref()?.decode().ok()?;
+    let pages: Vec<&str> = data.elicitations.iter().map(|page| page.url.as_str()).collect();
+    (!pages.is_empty()).then(|| printable(&format!("visit {} first, then try again", pages.join(" and "))))
+}
+
+/// The text, or as much of it as people want to see.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_DATA_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What people and scripts see: data on standard output, everything else on standard error.
 
+mod closest;
 mod duration;
+mod moment;
 mod table;
 mod wrap;
 
@@ -11,7 +13,9 @@ use serde::Serialize;
 
 use crate::failure::Result;
 
+pub(crate) use closest::closest;
 pub(crate) use duration::duration;
+pub(crate) use moment::Moment;
 pub(crate) use table::{Table, width};
 pub(crate) use wrap::wrapped;
 

@@ -2,16 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+mod calls;
 mod config;
 mod demo;
 mod doctor;
 mod explain;
 mod fake_web;
 mod home;
+mod lists;
 mod new;
 mod overview;
+mod person;
 mod probe;
 mod program;
+mod reading;
 mod serve;
 mod shell;
 mod stdio;

@@ -1,24 +1,174 @@
 //! `toolwire call`: call a tool.
 
+mod check;
+mod words;
+
+use std::path::PathBuf;
+
 use clap::Args;
+use serde_json::{Map, Value};
+use toolwire::{
+    Client,
+    client::CallOutcome,
+    wire::{CallToolResult, Tool},
+};
 
 use crate::{
+    arguments,
+    ask::{self, AnswerOptions, Asker, Field},
     failure::{Code, Failure, Result},
-    target::TargetOptions,
-    terminal::Terminal,
+    render::{Blocks, Live},
+    session::{self, Stop},
+    target::{self, Target, TargetOptions},
+    terminal::{Terminal, closest, printable},
 };
+
+pub(crate) use words::with_server;
+
+const USAGE: &str = "toolwire call [SERVER] TOOL [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
+const AFTER_HELP: &str = "\
+How arguments are written:
+  a=2 b=yes            values become what the tool's schema wants
+  user.name=Ada        a member of an object
+  tags=a tags=b        items of a list; also tags[]=a, or tags[0]=a
+  filter:='{\"n\":1}'    JSON as it is
+  text=@FILE text=-    the contents of a file, or of standard input
+  text=@@home          a text that begins with @
+
+Examples:
+  toolwire call add a=2 b=3 -- some-server
+  toolwire call github.search query=mcp      SERVER.TOOL is one word for both
+  toolwire call order --answer name=Ada --yes -- toolwire demo --stdio";
 
 /// Call a tool
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
-    /// [SERVER] and what belongs to the command
+    /// The server (not with -- COMMAND), the tool, and its arguments
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
+
+    /// All arguments as a JSON object: text, @FILE or -
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
+
+    /// Send arguments that do not fit the schema as well
+    #[arg(long)]
+    pub(crate) no_check: bool,
+
+    /// Save pictures and sounds to this file or folder
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) answers: AnswerOptions,
 
     #[command(flatten)]
     pub(crate) target: TargetOptions,
 }
 
 /// Runs the command.
-pub(crate) async fn run(_options: &Options, _terminal: &Terminal) -> Result<()> {
-    Err(Failure::new(Code::Other, "not built yet"))
+pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let terminal = *terminal;
+    let words = with_server(&options.words, &options.target);
+    let words = options.target.words(&words, &terminal)?;
+    let Some((name, assignments)) = words.rest.split_first() else {
+        let hint = "toolwire tools lists them: toolwire tools [SERVER] [-- COMMAND]";
+        return Err(Failure::new(Code::Usage, "which tool?").hint(hint));
+    };
+    let given = options.args.as_ref().map(|text| arguments::object("--args", text)).transpose()?;
+    let call = Call { name, assignments, given: given.unwrap_or_default(), options, terminal };
+    let (live, stop) = (Live::new(terminal, "connecting"), Stop::default());
+    let asker = Asker::new(terminal, &words.target.name, &options.answers, &live, &stop)?;
+    let builder = asker.attend(target::builder(&words.target));
+    let work = async |client: &Client| call.make(client, &words.target, &live).await;
+    let outcome = session::attended(&words.target, builder, &stop, work).await;
+    live.end();
+    let (tool, outcome) = outcome?;
+    call.show(&tool, &outcome)
+}
+
+/// A call that is wanted.
+struct Call<'a> {
+    name: &'a str,
+    assignments: &'a [String],
+    given: Map<String, Value>,
+    options: &'a Options,
+    terminal: Terminal,
+}
+
+impl Call<'_> {
+    async fn make(&self, client: &Client, target: &Target, live: &Live) -> Result<(Tool, CallOutcome)> {
+        let tools = client.all_tools().await?;
+        let tool = find(tools, self.name, target)?;
+        let arguments = self.arguments(&tool, live).await?;
+        live.doing(&format!("calling {}", printable(&tool.name)));
+        let steps = live.clone();
+        let call = client.call(&tool.name, &arguments).progress(move |step| steps.step(&step));
+        Ok((tool, call.await?))
+    }
+
+    /// The arguments as they are sent: typed, asked for, and checked.
+    async fn arguments(&self, tool: &Tool, live: &Live) -> Result<Map<String, Value>> {
+        let schema = Value::Object(tool.input_schema.clone());
+        let mut arguments = arguments::assign(self.assignments, &schema, self.given.clone())?;
+        if self.options.no_check {
+            return Ok(arguments);
+        }
+        let missing = check::missing(&schema, &arguments);
+        if !missing.is_empty() && self.terminal.can_ask() {
+            let _quiet = live.quiet();
+            let fields = missing.iter().map(|name| Field::of_argument(name, &schema)).collect();
+            arguments.extend(ask::for_fields(fields).await?);
+        } else if !missing.is_empty() {
+            return Err(check::incomplete(tool, &schema, &missing));
+        }
+        check::arguments(tool, &schema, &arguments, self.terminal)?;
+        Ok(arguments)
+    }
+
+    /// Shows the result, and says how it went.
+    fn show(&self, tool: &Tool, outcome: &CallOutcome) -> Result<()> {
+        let result: &CallToolResult = outcome.as_result();
+        if self.terminal.json {
+            self.save_quietly(outcome)?;
+            self.terminal.print_json(result)?;
+        } else {
+            let blocks = Blocks { content: outcome.content(), structured: outcome.structured() };
+            blocks.show(self.terminal, self.options.output.as_deref())?;
+        }
+        if outcome.is_error() {
+            let text = format!("the tool `{}` says that it failed", printable(&tool.name));
+            return Err(Failure::new(Code::ToolError, text));
+        }
+        check::output(tool, outcome.structured())
+    }
+
+    /// With `--json` the bytes are in the result already, and are saved as well when that is wanted.
+    fn save_quietly(&self, outcome: &CallOutcome) -> Result<()> {
+        match &self.options.output {
+            Some(path) => Blocks { content: outcome.content(), structured: None }.save(path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The tool of this name, or what may have been meant.
+fn find(tools: Vec<Tool>, name: &str, target: &Target) -> Result<Tool> {
+    let close: Vec<String> = closest(name, tools.iter().map(|tool| tool.name.as_str()))
+        .into_iter()
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    let count = tools.len();
+    tools.into_iter().find(|tool| tool.name == name).ok_or_else(|| {
+        let failure = Failure::new(Code::UnknownName, format!("{} has no tool `{name}`", target.name));
+        match (close.as_slice(), count) {
+            ([], 0) => {
+                failure.hint("it has no tools at all; toolwire prompts and toolwire resources show the rest")
+            }
+            ([], count) => failure.hint(format!("toolwire tools lists the {count} that it has")),
+            (close, _) => failure.hint(format!("did you mean {}?", close.join(" or "))),
+        }
+    })
 }

@@ -1,0 +1,129 @@
+//! Answers that are given in advance, for scripts.
+
+use clap::Args;
+use serde_json::{Map, Value};
+use toolwire::{
+    protocol::schema::{Schema, fill_defaults},
+    wire::RequestedSchema,
+};
+
+use crate::{
+    arguments,
+    failure::{Code, Failure, Result},
+    terminal::printable,
+};
+
+/// What the server may ask, answered in advance.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "When the server asks")]
+pub(crate) struct AnswerOptions {
+    /// Answer a field of a form; may be given several times
+    #[arg(long = "answer", value_name = "KEY=VALUE")]
+    answer: Vec<String>,
+
+    /// Answers as a JSON object: text, @FILE or -
+    #[arg(long, value_name = "JSON")]
+    answers: Option<String>,
+
+    /// Accept the defaults of forms; never opens pages
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What is answered of a form, if anything, and the names of what must be answered and is not.
+pub(super) type Answered = (Option<Map<String, Value>>, Vec<String>);
+
+/// The answers, ready to be used.
+#[derive(Debug)]
+pub(super) struct Answers {
+    words: Vec<String>,
+    object: Map<String, Value>,
+    yes: bool,
+}
+
+impl Answers {
+    pub(super) fn new(options: &AnswerOptions) -> Result<Self> {
+        for word in &options.answer {
+            if !arguments::is_assignment(word) {
+                return Err(Failure::new(
+                    Code::Usage,
+                    format!("--answer {word}: an answer looks like this: KEY=VALUE"),
+                ));
+            }
+        }
+        let object = options.answers.as_ref().map(|text| arguments::object("--answers", text)).transpose()?;
+        Ok(Self { words: options.answer.clone(), object: object.unwrap_or_default(), yes: options.yes })
+    }
+
+    /// What is answered of this form.
+    pub(super) fn to(&self, schema: &RequestedSchema) -> Result<Answered> {
+        let has = |name: &str| schema.properties.contains_key(name);
+        let key = |word: &str| word.split(['=', ':', '[', '.']).next().unwrap_or_default().to_owned();
+        let words: Vec<String> = self.words.iter().filter(|word| has(&key(word))).cloned().collect();
+        let object: Map<String, Value> = self
+            .object
+            .iter()
+            .filter(|(name, _)| has(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if words.is_empty() && object.is_empty() && !self.yes {
+            return Ok((None, Vec::new()));
+        }
+        let json = serde_json::to_value(schema).unwrap_or_default();
+        let mut content = arguments::assign(&words, &json, object)?;
+        fill_defaults(&json, &mut content);
+        let required = schema.required.iter().flatten();
+        let missing: Vec<String> = required.filter(|name| !content.contains_key(*name)).cloned().collect();
+        if missing.is_empty() {
+            check(&json, &content)?;
+        }
+        Ok((Some(content), missing))
+    }
+}
+
+fn check(schema: &Value, content: &Map<String, Value>) -> Result<()> {
+    // A form whose schema makes no sense is for the server to judge.
+    let Ok(schema) = Schema::compile(schema) else { return Ok(()) };
+    schema.validate(&Value::Object(content.clone())).map_err(|violations| {
+        Failure::new(
+            Code::InvalidArguments,
+            printable(&format!("the answers do not fit the form: {violations}")),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> RequestedSchema {
+        serde_json::from_value(json!({ "type": "object", "required": ["name"], "properties": {
+            "name": { "type": "string", "minLength": 2 }, "cups": { "type": "integer", "default": 1 },
+        }}))
+        .unwrap()
+    }
+
+    fn answers(words: &[&str], object: Option<&str>, yes: bool) -> Answers {
+        let answer = words.iter().map(|&word| word.to_owned()).collect();
+        Answers::new(&AnswerOptions { answer, answers: object.map(str::to_owned), yes }).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_is_used_and_the_rest_gets_its_default() {
+        let (content, missing) = answers(&["name=Ada", "other=x"], None, false).to(&schema()).unwrap();
+        assert_eq!((json!(content), missing.len()), (json!({ "name": "Ada", "cups": 1 }), 0));
+        let (content, _) = answers(&["cups=3"], Some(r#"{"name":"Ada"}"#), false).to(&schema()).unwrap();
+        assert_eq!(json!(content), json!({ "name": "Ada", "cups": 3 }));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_what_does_not_fit_is_told() {
+        assert_eq!(answers(&["other=x"], None, false).to(&schema()).unwrap().0, None);
+        assert_eq!(answers(&[], None, true).to(&schema()).unwrap().1, ["name"]);
+        let failure = answers(&["name=A"], None, false).to(&schema()).unwrap_err();
+        assert_eq!(failure.code(), Code::InvalidArguments);
+        assert!(failure.message().contains("/name"), "{failure}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Asking in the terminal: the forms, pages and models that servers ask for, and arguments that are missing.
+//!
+//! Without a terminal nobody is asked: what `--answer` and `--yes` do not answer is declined, and said so.
+
+mod answers;
+mod field;
+mod form;
+mod format;
+mod sampling;
+mod url;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use inquire::InquireError;
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+use toolwire::{
+    ErrorCode, RpcError,
+    client::{ClientBuilder, Elicit, ElicitReply},
+    wire::{CreateMessageRequestParams, CreateMessageResult, LoggingLevel, RequestedSchema},
+};
+
+use crate::{
+    failure::{Code, Failure, Result},
+    render::Live,
+    session::{Stop, interrupted},
+    terminal::{Terminal, printable},
+};
+
+pub(crate) use answers::AnswerOptions;
+use answers::Answers;
+pub(crate) use field::Field;
+
+/// How many questions are open in the terminal.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Declares what [`Asker`] can be asked, for commands during which nobody is: servers offer by what clients can.
+pub(crate) fn declare(builder: ClientBuilder) -> ClientBuilder {
+    let refused = || RpcError::new(ErrorCode::SAMPLING_REJECTED, "nothing is sampled while lists are made");
+    builder
+        .elicit_url(true)
+        .on_elicit(async |_| ElicitReply::decline())
+        .on_sample(move |_| std::future::ready(Err(refused())))
+}
+
+/// Gives the terminal back when a question is left open, which nobody will answer any more.
+pub(crate) fn release_terminal() {
+    if OPEN.load(Ordering::Acquire) > 0 {
+        let _ = crossterm::terminal::disable_raw_mode();
+        let _ = crossterm::execute!(std::io::stderr(), crossterm::cursor::Show);
+    }
+}
+
+/// Runs a question where it may block, and keeps count of it.
+async fn in_terminal<T: Send + 'static>(
+    question: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
+) -> Result<T, InquireError> {
+    let asked = tokio::task::spawn_blocking(move || {
+        OPEN.fetch_add(1, Ordering::AcqRel);
+        let answer = question();
+        OPEN.fetch_sub(1, Ordering::AcqRel);
+        answer
+    });
+    asked.await.unwrap_or(Err(InquireError::OperationCanceled))
+}
+
+/// Asks for arguments that are missing.
+pub(crate) async fn for_fields(fields: Vec<Field>) -> Result<Map<String, Value>> {
+    let asked = in_terminal(move || {
+        let mut values = Map::new();
+        for field in fields {
+            if let Some(value) = field.ask()? {
+                values.insert(field.name, value);
+            }
+        }
+        Ok(values)
+    });
+    asked.await.map_err(|error| match error {
+        InquireError::OperationCanceled => {
+            Failure::new(Code::Usage, "nothing was called: arguments are missing")
+        }
+        InquireError::OperationInterrupted => interrupted(),
+        other => Failure::new(Code::Io, format!("the terminal cannot be used: {other}")),
+    })
+}
+
+/// What a person did with a question.
+#[derive(Debug)]
+enum Reply {
+    Accept(Map<String, Value>),
+    Decline,
+    Cancel,
+}
+
+/// Answers what a server asks, one question at a time.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    terminal: Terminal,
+    /// Who asks.
+    server: String,
+    answers: Answers,
+    live: Live,
+    stop: Stop,
+    turn: Mutex<()>,
+}
+
+impl Asker {
+    /// Somebody who answers for this server, as the options say.
+    pub(crate) fn new(
+        terminal: Terminal,
+        server: &str,
+        options: &AnswerOptions,
+        live: &Live,
+        stop: &Stop,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            terminal,
+            server: server.to_owned(),
+            answers: Answers::new(options)?,
+            live: live.clone(),
+            stop: stop.clone(),
+            turn: Mutex::new(()),
+        }))
+    }
+
+    /// Answers for this client, and shows what the server logs.
+    pub(crate) fn attend(self: &Arc<Self>, builder: ClientBuilder) -> ClientBuilder {
+        let live = self.live.clone();
+        let mut builder = builder.on_log(move |message| live.log(&message));
+        if self.terminal.verbose > 0 {
+            builder = builder.log_level(LoggingLevel::Debug);
+        }
+        let asker = Arc::clone(self);
+        builder = builder.elicit_url(true).on_elicit(move |question| {
+            let asker = Arc::clone(&asker);
+            async move { asker.elicit(question).await }
+        });
+        let asker = Arc::clone(self);
+        builder.on_sample(move |request| {
+            let asker = Arc::clone(&asker);
+            async move { asker.sample(request).await }
+        })
+    }
+
+    async fn elicit(&self, question: Elicit) -> ElicitReply {
+        let _turn = self.turn.lock().await;
+        if let Some(url) = question.url() {
+            return self.visit(question.message(), url).await;
+        }
+        match question.schema() {
+            Some(schema) => self.fill_in(question.message(), schema).await,
+            None => ElicitReply::cancel(),
+        }
+    }
+
+    async fn fill_in(&self, message: &str, schema: &RequestedSchema) -> ElicitReply {
+        let (given, missing) = match self.answers.to(schema) {
+            Ok(given) => given,
+            Err(failure) => {
+                return self.end_with(failure).await;
+            }
+        };
+        match given {
+            Some(content) if missing.is_empty() => return ElicitReply::accept(content),
+            Some(_) if !self.terminal.can_ask() => {
+                let text = format!("{}: `{message}` needs an answer to: {}", self.server, missing.join(", "));
+                let hint = format!("--answer {}=…", missing.first().map_or("NAME", String::as_str));
+                let failure = Failure::new(Code::InvalidArguments, printable(&text)).hint(printable(&hint));
+                return self.end_with(failure).await;
+            }
+            None if !self.terminal.can_ask() => {
+                // What must be answered is the best example.
+                let mut names: Vec<&str> = schema.properties.keys().collect();
+                let optional =
+                    |name: &&str| !schema.required.iter().flatten().any(|required| required == name);
+                names.sort_by_key(optional);
+                self.declined(message, &names);
+                return ElicitReply::decline();
+            }
+            _ => {}
+        }
+        let _quiet = self.live.quiet();
+        let form = form::Form::new(self.terminal, &self.server, message, schema, given.unwrap_or_default());
+        match self.answered(in_terminal(move || form.ask()).await).await {
+            Reply::Accept(content) => ElicitReply::accept(content),
+            Reply::Decline => ElicitReply::decline(),
+            Reply::Cancel => ElicitReply::cancel(),
+        }
+    }
+
+    async fn visit(&self, message: &str, url: &str) -> ElicitReply {
+        if !self.terminal.can_ask() {
+            self.declined(&format!("{message} ({url})"), &[]);
+            return ElicitReply::decline();
+        }
+        let _quiet = self.live.quiet();
+        let page = url::Page::new(self.terminal, &self.server, message, url);
+        match self.answered(in_terminal(move || page.ask()).await).await {
+            Reply::Accept(_) => ElicitReply::accept_defaults(),
+            Reply::Decline => ElicitReply::decline(),
+            Reply::Cancel => ElicitReply::cancel(),
+        }
+    }
+
+    async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
+        let _turn = self.turn.lock().await;
+        if !self.terminal.can_ask() {
+            let text = "nobody is here to answer for a model, so the sampling request is refused";
+            if self.terminal.json {
+                self.live.say(&json!({ "refused": { "messages": request.messages } }).to_string());
+            } else {
+                self.live.say(&printable(&format!("{}: {text}", self.server)));
+            }
+            return Err(RpcError::new(ErrorCode::SAMPLING_REJECTED, text));
+        }
+        let _quiet = self.live.quiet();
+        let (terminal, server) = (self.terminal, self.server.clone());
+        let asked = in_terminal(move || sampling::ask(terminal, &server, &request)).await;
+        let refused = || RpcError::new(ErrorCode::SAMPLING_REJECTED, "the user refused the sampling request");
+        match asked {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(refused()),
+            Err(error) => {
+                self.answered(Err(error)).await;
+                Err(refused())
+            }
+        }
+    }
+
+    /// What was answered; Ctrl-C ends more than the question.
+    async fn answered(&self, asked: Result<Reply, InquireError>) -> Reply {
+        match asked {
+            Ok(reply) => reply,
+            Err(InquireError::OperationCanceled) => Reply::Cancel,
+            Err(InquireError::OperationInterrupted) => self.end_with(interrupted()).await,
+            Err(error) => {
+                self.end_with(Failure::new(Code::Io, format!("the terminal cannot be used: {error}"))).await
+            }
+        }
+    }
+
+    /// Ends the session. Nothing is answered any more, so that the server does not go on with half an answer.
+    async fn end_with<T>(&self, failure: Failure) -> T {
+        self.stop.with(failure);
+        std::future::pending().await
+    }
+
+    /// Says that a question was declined because nobody is there, and how it could have been answered.
+    fn declined(&self, message: &str, names: &[&str]) {
+        if self.terminal.json {
+            let told = json!({ "declined": { "message": message, "fields": names } });
+            return self.live.say(&told.to_string());
+        }
+        self.live.say(&printable(&format!("{} asks: {message}", self.server)));
+        let how = match names.first() {
+            Some(name) => format!("; --answer {name}=… or --yes answers it"),
+            None => "; a terminal is needed for that".to_owned(),
+        };
+        self.live.say(&printable(&format!("  nobody is here to answer, so it is declined{how}")));
+    }
+}

@@ -1,0 +1,111 @@
+//! Arguments before they are sent, and structured content when it comes back.
+
+use serde_json::{Map, Value, json};
+use toolwire::{
+    protocol::{
+        RawJson,
+        schema::{Schema, Violations},
+    },
+    wire::Tool,
+};
+
+use crate::{
+    failure::{Code, Failure, Result},
+    schema::{self, Member},
+    terminal::{Terminal, printable},
+};
+
+/// The required arguments that are not there.
+pub(super) fn missing<'a>(schema: &'a Value, arguments: &Map<String, Value>) -> Vec<&'a str> {
+    schema::required(schema).into_iter().filter(|name| !arguments.contains_key(*name)).collect()
+}
+
+/// Says which arguments are missing, and what they are.
+pub(super) fn incomplete(tool: &Tool, schema: &Value, missing: &[&str]) -> Failure {
+    let needed = missing.iter().map(|name| {
+        let place = schema::property(schema, schema, name);
+        let kind = place.map_or_else(|| "any".to_owned(), |place| schema::short(schema, place));
+        let said = place.and_then(|place| schema::description(schema, place)).unwrap_or_default();
+        let line = format!("  {name}: {kind}  {}", said.lines().next().unwrap_or_default());
+        line.trim_end().to_owned()
+    });
+    let needed: Vec<String> = needed.collect();
+    let text = format!("`{}` needs more arguments:\n{}", tool.name, needed.join("\n"));
+    let example: Vec<String> = missing.iter().map(|name| format!("{name}=…")).collect();
+    Failure::new(Code::InvalidArguments, printable(&text))
+        .hint(printable(&format!("toolwire call {} {}", tool.name, example.join(" "))))
+        .data(json!({ "missing": missing }))
+}
+
+/// Checks the arguments against the tool's own schema.
+pub(super) fn arguments(
+    tool: &Tool,
+    schema: &Value,
+    arguments: &Map<String, Value>,
+    terminal: Terminal,
+) -> Result<()> {
+    let compiled = match Schema::compile(schema) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            terminal.warn(printable(&format!("the arguments are not checked: the tool's {error}")));
+            return Ok(());
+        }
+    };
+    compiled.validate(&Value::Object(arguments.clone())).map_err(|violations| {
+        let text = format!("the arguments do not fit `{}`:{}", tool.name, lines(&violations));
+        let expected: Vec<String> =
+            schema::members(schema, schema).iter().map(|it: &Member<'_>| it.declaration(schema)).collect();
+        Failure::new(Code::InvalidArguments, printable(&text))
+            .hint(printable(&format!("{}({}); --no-check sends them anyway", tool.name, expected.join(", "))))
+            .data(listed(&violations))
+    })
+}
+
+/// Checks what came back against what the tool has promised.
+pub(super) fn output(tool: &Tool, structured: Option<&RawJson>) -> Result<()> {
+    let Some(promised) = &tool.output_schema else { return Ok(()) };
+    let wrong = |what: &str| {
+        let text = format!("the result of `{}` is not what its output schema promises:{what}", tool.name);
+        Failure::new(Code::InvalidAnswer, printable(&text))
+            .hint("this is a fault of the server; the result is shown above")
+    };
+    let Some(structured) = structured else { return Err(wrong(" there is no structured content")) };
+    // A schema that makes no sense promises nothing.
+    let Ok(schema) = Schema::compile(&Value::Object(promised.clone())) else { return Ok(()) };
+    let value: Value = structured.decode().map_err(|error| wrong(&format!(" {error}")))?;
+    schema.validate(&value).map_err(|violations| wrong(&lines(&violations)).data(listed(&violations)))
+}
+
+fn lines(violations: &Violations) -> String {
+    let lines: Vec<String> = violations.iter().map(|violation| format!("  {violation}")).collect();
+    format!("\n{}", lines.join("\n"))
+}
+
+fn listed(violations: &Violations) -> Value {
+    let one = |violation: &toolwire::protocol::schema::Violation| json!({ "path": violation.path, "expected": violation.expected, "found": violation.found });
+    json!({ "violations": violations.iter().map(one).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(output: &Value) -> Tool {
+        serde_json::from_value(
+            json!({ "name": "t", "inputSchema": { "type": "object" }, "outputSchema": output }),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_promise_is_held_or_told() {
+        let sum = tool(
+            &json!({ "type": "object", "required": ["sum"], "properties": { "sum": { "type": "integer" } } }),
+        );
+        assert!(output(&sum, Some(&RawJson::parse(r#"{"sum":1}"#).unwrap())).is_ok());
+        let broken = output(&sum, Some(&RawJson::parse(r#"{"sum":"1"}"#).unwrap())).unwrap_err();
+        assert_eq!(broken.code(), Code::InvalidAnswer);
+        assert!(broken.message().contains("/sum: expected an integer"), "{broken}");
+        assert!(output(&sum, None).is_err());
+    }
+}

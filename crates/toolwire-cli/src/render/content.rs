@@ -1,0 +1,133 @@
+//! Blocks of content on standard output.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+};
+
+use owo_colors::OwoColorize;
+use serde_json::Value;
+use toolwire::{
+    protocol::RawJson,
+    wire::{Content, ResourceContents},
+};
+
+use super::{Saver, columns, structured};
+use crate::{
+    failure::Result,
+    terminal::{Terminal, printable},
+};
+
+/// Prints text: as it is for programs, and without what could control the terminal for people.
+pub(crate) fn text(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        out.write_all(printable(text).as_bytes())?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What a tool has returned.
+#[derive(Debug)]
+pub(crate) struct Blocks<'a> {
+    pub(crate) content: &'a [Content],
+    pub(crate) structured: Option<&'a RawJson>,
+}
+
+impl Blocks<'_> {
+    /// Saves the bytes in it and prints nothing.
+    pub(crate) fn save(&self, to: &Path) -> Result<()> {
+        let pieces: Vec<&Content> = self.content.iter().filter(|block| is_binary(block)).collect();
+        let mut saver = Saver::new(Some(to), pieces.len());
+        pieces.into_iter().try_for_each(|block| binary(block, &mut saver).map(drop))
+    }
+
+    /// Prints everything, and saves the bytes in it where that is wanted.
+    pub(crate) fn show(&self, terminal: Terminal, to: Option<&Path>) -> Result<()> {
+        let pieces = self.content.iter().filter(|block| is_binary(block)).count();
+        if to.is_some() && pieces == 0 {
+            terminal.warn("there is nothing to save: the result has no pictures, sounds or other bytes");
+        }
+        let data: Option<Value> = self.structured.and_then(|data| data.decode().ok());
+        if let Some(raw) = self.structured.filter(|_| !self.says_it_as_text(data.as_ref())) {
+            terminal.print(structured(raw, columns()))?;
+        }
+        let mut saver = Saver::new(to, pieces);
+        // The same data as text is for clients that know no other.
+        let repeats = |block: &&Content| {
+            let json = |text: &str| serde_json::from_str::<Value>(text).ok();
+            data.is_some() && block.as_text().and_then(json) == data
+        };
+        for block in self.content.iter().filter(|block| !repeats(block)) {
+            show(terminal, block, &mut saver)?;
+        }
+        if self.content.is_empty() && self.structured.is_none() {
+            terminal.note("the tool returned nothing".dimmed());
+        }
+        Ok(())
+    }
+}
+
+impl Blocks<'_> {
+    /// Whether the data is nothing but a text of the content in a wrapper, as some servers have it.
+    fn says_it_as_text(&self, data: Option<&Value>) -> bool {
+        let members = data.and_then(Value::as_object).filter(|members| members.len() == 1);
+        let text = members.and_then(|members| members.values().next()).and_then(Value::as_str);
+        text.is_some_and(|text| self.content.iter().any(|block| block.as_text() == Some(text)))
+    }
+}
+
+fn is_binary(block: &Content) -> bool {
+    match block {
+        Content::Image(_) | Content::Audio(_) => true,
+        Content::Resource(embedded) => matches!(embedded.resource, ResourceContents::Blob(_)),
+        _ => false,
+    }
+}
+
+/// Saves or summarises a block of bytes.
+fn binary(block: &Content, saver: &mut Saver) -> Result<Option<String>> {
+    let piece = match block {
+        Content::Image(image) => saver.piece("image", Some(&image.mime_type), &image.data)?,
+        Content::Audio(audio) => saver.piece("audio", Some(&audio.mime_type), &audio.data)?,
+        Content::Resource(embedded) => match &embedded.resource {
+            ResourceContents::Blob(contents) => {
+                let piece = saver.piece("resource", contents.mime_type.as_deref(), &contents.blob)?;
+                format!("{piece}  {}", printable(&contents.uri))
+            }
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    Ok(Some(piece))
+}
+
+fn show(terminal: Terminal, block: &Content, saver: &mut Saver) -> Result<()> {
+    if let Some(piece) = binary(block, saver)? {
+        return terminal.print(piece);
+    }
+    match block {
+        Content::Text(block) => text(&block.text),
+        Content::Resource(embedded) => match &embedded.resource {
+            ResourceContents::Text(contents) => {
+                terminal.print(format!("{} {}", "resource".cyan(), printable(&contents.uri)))?;
+                text(&contents.text)
+            }
+            _ => Ok(()),
+        },
+        Content::ResourceLink(link) => {
+            let name = link.title.as_ref().unwrap_or(&link.name);
+            let name = format!("({})", printable(name));
+            terminal.print(format!("{} {} {}", "link".cyan(), printable(&link.uri), name.dimmed()))
+        }
+        other => {
+            let json = serde_json::to_string(other).unwrap_or_default();
+            terminal.print(format!("{} {}", printable(other.kind()).cyan(), printable(&json)))
+        }
+    }
+}

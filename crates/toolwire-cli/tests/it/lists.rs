@@ -1,0 +1,51 @@
+//! `tools`, `resources`, `templates` and `prompts`.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::person::{in_both_eras, on_demo};
+
+#[test]
+fn tools_read_like_a_header_file() {
+    assert_snapshot!(in_both_eras(&["tools"]));
+}
+
+#[test]
+fn long_lists_say_everything() {
+    assert_snapshot!("tools_long", in_both_eras(&["tools", "--long"]));
+    assert_snapshot!("resources_long", in_both_eras(&["resources", "--long"]));
+    assert_snapshot!("prompts_long", in_both_eras(&["prompts", "-l"]));
+}
+
+#[test]
+fn resources_templates_and_prompts_are_listed_alike() {
+    assert_snapshot!("resources", in_both_eras(&["resources"]));
+    assert_snapshot!("templates", in_both_eras(&["templates"]));
+    assert_snapshot!("prompts", in_both_eras(&["prompts"]));
+}
+
+#[test]
+fn a_pattern_finds_names_and_descriptions() {
+    assert_snapshot!("one_name", in_both_eras(&["tools", "add"]));
+    assert_snapshot!("some_words", in_both_eras(&["tools", "NOTE"]));
+    assert_snapshot!("nothing_found", in_both_eras(&["tools", "xyz"]));
+    assert_snapshot!("two_patterns", in_both_eras(&["tools", "a", "b"]));
+}
+
+#[test]
+fn json_is_what_the_server_sent() {
+    assert_snapshot!("tools_json", in_both_eras(&["tools", "add", "--json"]));
+    assert_snapshot!("resources_json", in_both_eras(&["resources", "--json"]));
+    assert_snapshot!("templates_json", in_both_eras(&["templates", "--json"]));
+    assert_snapshot!("prompts_json", in_both_eras(&["prompts", "--json"]));
+    let all: Value = serde_json::from_str(&on_demo(&["tools", "--json"]).stdout).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn lists_fit_into_80_columns() {
+    for list in ["tools", "resources", "templates", "prompts"] {
+        let shown = on_demo(&[list]).stdout;
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+}
