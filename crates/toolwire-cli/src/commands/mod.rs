@@ -41,14 +41,14 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         _ => {}
     }
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
-    let outcome = runtime.block_on(dispatch(cli.command, &terminal));
+    let outcome = runtime.block_on(dispatch(cli.command, terminal));
     // Whatever was dropped on the way out is ended now, with the processes it had started. A prompt may still
     // be waiting for the keyboard; nobody waits longer for that.
     runtime.shutdown_timeout(LEAVING);
     outcome
 }
 
-async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
+async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
     let Some(command) = command else { return overview::run(&overview::Options::default(), terminal).await };
     match command {
         Command::List(options) => overview::run(&options, terminal).await,
@@ -66,9 +66,9 @@ async fn dispatch(command: Option<Command>, terminal: &Terminal) -> Result<()> {
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
-        Command::New(options) => new::run(&options, *terminal),
-        Command::Add(options) => config::add(&options, *terminal),
-        Command::Remove(options) => config::remove(&options, *terminal),
+        Command::New(options) => new::run(&options, terminal),
+        Command::Add(options) => config::add(&options, terminal),
+        Command::Remove(options) => config::remove(&options, terminal),
         Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

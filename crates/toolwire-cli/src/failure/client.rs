@@ -6,6 +6,7 @@ use serde_json::json;
 use toolwire::{
     ErrorCode, RpcError,
     client::{Error, ErrorKind},
+    transport::child::SpawnError,
     wire::UrlElicitationRequiredData,
 };
 
@@ -79,5 +80,6 @@ fn code(error: &Error) -> Code {
 fn is_spawn_error(error: &(dyn std::error::Error + 'static)) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.and_then(std::io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<toolwire::transport::child::SpawnError>())
+        .and_then(<dyn std::error::Error + Send + Sync>::downcast_ref::<SpawnError>)
+        .is_some()
 }

@@ -12,7 +12,7 @@ use crate::trace::Recorder;
 
 pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
 pub(crate) use connect::{builder, connect, process};
-pub(crate) use options::{TargetOptions, Words, header, seconds, variable};
+pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
 #[derive(Clone, Debug)]

@@ -72,7 +72,7 @@ pub(crate) struct Words<'a> {
 
 impl TargetOptions {
     /// The server that is meant. It is the first of the words, unless there is a command after `--`.
-    pub(crate) fn words<'a>(&self, words: &'a [String], terminal: &Terminal) -> Result<Words<'a>> {
+    pub(crate) fn words<'a>(&self, words: &'a [String], terminal: Terminal) -> Result<Words<'a>> {
         if !self.command.is_empty() {
             return Ok(Words { target: self.started(terminal)?, rest: words });
         }
@@ -85,7 +85,7 @@ impl TargetOptions {
     }
 
     /// The server that is meant, for commands with no words of their own.
-    pub(crate) fn target(&self, word: Option<&String>, terminal: &Terminal) -> Result<Target> {
+    pub(crate) fn target(&self, word: Option<&String>, terminal: Terminal) -> Result<Target> {
         let words = self.words(word.map_or(&[], std::slice::from_ref), terminal)?;
         match words.rest.first() {
             None => Ok(words.target),
@@ -96,7 +96,7 @@ impl TargetOptions {
         }
     }
 
-    fn started(&self, terminal: &Terminal) -> Result<Target> {
+    fn started(&self, terminal: Terminal) -> Result<Target> {
         let mut words = self.command.iter().cloned();
         let program = words.next().unwrap_or_default();
         let command = Command { program, args: words.collect(), ..Command::default() };
@@ -105,7 +105,7 @@ impl TargetOptions {
     }
 
     /// The server at an address, or with a name in some configuration.
-    pub(crate) fn named(&self, word: &str, terminal: &Terminal) -> Result<Target> {
+    pub(crate) fn named(&self, word: &str, terminal: Terminal) -> Result<Target> {
         let address = match Address::parse(word) {
             Some(address) => address,
             None => config::address(word)?,
@@ -115,7 +115,7 @@ impl TargetOptions {
     }
 
     /// Adds what the options say to a server that is known otherwise.
-    pub(crate) fn finish(&self, name: String, mut address: Address, terminal: &Terminal) -> Result<Target> {
+    pub(crate) fn finish(&self, name: String, mut address: Address, terminal: Terminal) -> Result<Target> {
         match &mut address {
             Address::Command(command) => command.env.extend(self.env.iter().cloned()),
             Address::Http(remote) | Address::WebSocket(remote) => {

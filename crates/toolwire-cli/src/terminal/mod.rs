@@ -28,6 +28,7 @@ pub(crate) struct Terminal {
     pub(crate) verbose: u8,
 }
 
+#[expect(clippy::unused_self, reason = "whoever speaks does so through the terminal of the run")]
 impl Terminal {
     /// Whether somebody is there who can be asked: both the keyboard and the screen are a terminal's.
     pub(crate) fn can_ask(self) -> bool {

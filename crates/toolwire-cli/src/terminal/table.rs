@@ -53,11 +53,9 @@ impl fmt::Display for Table {
             for (column, (cell, width_of_column)) in row.iter().zip(&widths).enumerate() {
                 let fill = " ".repeat(width_of_column.saturating_sub(width(cell)));
                 let gap = if column == 0 { "" } else { GAP };
-                line += &if self.right.contains(&column) {
-                    format!("{gap}{fill}{cell}")
-                } else {
-                    format!("{gap}{cell}{fill}")
-                };
+                let cells = if self.right.contains(&column) { [&fill, cell] } else { [cell, &fill] };
+                line.push_str(gap);
+                line.extend(cells.map(String::as_str));
             }
             f.write_str(line.trim_end())?;
         }

@@ -55,7 +55,7 @@ pub(crate) struct Options {
 const MAX_CALLERS: u32 = 1024;
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let words = options.target.words(&options.words, terminal)?;
     let work = work(words.rest, options.args.as_ref())?;
     let load = Load {
@@ -73,7 +73,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let version = client.version();
     client.close().await?;
     let measured = measured.hint("the first answer decides what counts as correct, so it must not fail")?;
-    report::print(&words.target.name, version, &load, &measured, *terminal)?;
+    report::print(&words.target.name, version, &load, &measured, terminal)?;
     if measured.errors > 0 { Err(Failure::told(Code::Unhealthy)) } else { Ok(()) }
 }
 

@@ -38,9 +38,8 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let terminal = *terminal;
-    let words = options.target.words(&options.words, &terminal)?;
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    let words = options.target.words(&options.words, terminal)?;
     let usage = || {
         Failure::new(Code::Usage, "what is to be completed?").hint(
             "toolwire complete [SERVER] prompt NAME ARGUMENT [TYPED], or resource TEMPLATE ARGUMENT [TYPED]",

@@ -52,7 +52,7 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let one = options.server.is_some() || !options.target.command.is_empty();
     let reports = if one {
         let target = options.target.target(options.server.as_ref(), terminal)?;
@@ -60,12 +60,12 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     } else {
         configured(options, terminal).await?
     };
-    report::print(&reports, options.strict, *terminal)?;
+    report::print(&reports, options.strict, terminal)?;
     verdict(&reports, options.strict)
 }
 
 /// Looks at all servers that are configured, several at once, and tells of them in the order of the configuration.
-async fn configured(options: &Options, terminal: &Terminal) -> Result<Vec<Report>> {
+async fn configured(options: &Options, terminal: Terminal) -> Result<Vec<Report>> {
     let found = config::find();
     if found.servers.is_empty() && found.broken.is_empty() {
         return Err(Failure::new(Code::Usage, "no servers are configured here")

@@ -164,27 +164,27 @@ impl Listed for Prompt {
 }
 
 /// Lists the tools.
-pub(crate) async fn tools(options: &Options, terminal: &Terminal) -> Result<()> {
-    list::<Tool>(options, *terminal).await
+pub(crate) async fn tools(options: &Options, terminal: Terminal) -> Result<()> {
+    list::<Tool>(options, terminal).await
 }
 
 /// Lists the resources.
-pub(crate) async fn resources(options: &Options, terminal: &Terminal) -> Result<()> {
-    list::<Resource>(options, *terminal).await
+pub(crate) async fn resources(options: &Options, terminal: Terminal) -> Result<()> {
+    list::<Resource>(options, terminal).await
 }
 
 /// Lists the templates.
-pub(crate) async fn templates(options: &Options, terminal: &Terminal) -> Result<()> {
-    list::<ResourceTemplate>(options, *terminal).await
+pub(crate) async fn templates(options: &Options, terminal: Terminal) -> Result<()> {
+    list::<ResourceTemplate>(options, terminal).await
 }
 
 /// Lists the prompts.
-pub(crate) async fn prompts(options: &Options, terminal: &Terminal) -> Result<()> {
-    list::<Prompt>(options, *terminal).await
+pub(crate) async fn prompts(options: &Options, terminal: Terminal) -> Result<()> {
+    list::<Prompt>(options, terminal).await
 }
 
 async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
-    let words = options.target.words(&options.words, &terminal)?;
+    let words = options.target.words(&options.words, terminal)?;
     let pattern = match words.rest {
         [] => None,
         [pattern] => Some(pattern.to_lowercase()),

@@ -68,7 +68,7 @@ impl Default for Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let places = Places::here();
     let hosts = if options.hosts.is_empty() { Host::ALL.to_vec() } else { options.hosts.clone() };
     let Found { servers, broken, searched } = config::find_in(&places, &hosts);
@@ -79,7 +79,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     }
     let rows = row::rows(servers, options.hosts.is_empty());
     if rows.is_empty() && !terminal.json {
-        return nothing::show(&places, &hosts, *terminal);
+        return nothing::show(&places, &hosts, terminal);
     }
     let visited = if options.no_connect {
         rows.into_iter().map(Visited::not_tried).collect()
@@ -93,8 +93,8 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 /// Visits all servers, some at a time, and gives them in their order.
-async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: &Terminal) -> Result<Vec<Visited>> {
-    let live = Live::new(*terminal);
+async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Result<Vec<Visited>> {
+    let live = Live::new(terminal);
     let free = Arc::new(Semaphore::new(MAX_AT_ONCE));
     let mut visits = JoinSet::new();
     for (index, row) in rows.into_iter().enumerate() {

@@ -76,12 +76,12 @@ struct Attempt {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let target = options.target.target(options.server.as_ref(), terminal)?;
     let doctor = format!("why not? toolwire doctor {}", words(&target));
     // Many connections are many states to be kept, which do not belong on the stack of every command.
     let findings = Box::pin(examine(&target)).await.hint(doctor)?;
-    report::print(&findings, *terminal)
+    report::print(&findings, terminal)
 }
 
 /// The target as it is typed.
@@ -97,7 +97,8 @@ async fn examine(target: &Target) -> Result<Findings> {
     let client = connect(target, target.era, &Children::default()).await?;
     let start = begun.elapsed();
     let answers = Times::measure(&client).await;
-    let attempts = attempts(target, start).await;
+    // Boxed, because it holds several connections while it is being made.
+    let attempts = Box::pin(attempts(target, start)).await;
     let http = match &target.address {
         Address::Http(remote) => web::look(remote, target.timeout).await,
         _ => None,

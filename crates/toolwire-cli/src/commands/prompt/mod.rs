@@ -39,10 +39,9 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let terminal = *terminal;
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let words = with_server(&options.words, &options.target);
-    let words = options.target.words(&words, &terminal)?;
+    let words = options.target.words(&words, terminal)?;
     let Some((name, assignments)) = words.rest.split_first() else {
         let hint = "toolwire prompts lists them: toolwire prompts [SERVER] [-- COMMAND]";
         return Err(Failure::new(Code::Usage, "which prompt?").hint(hint));

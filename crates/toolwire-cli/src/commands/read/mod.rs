@@ -44,9 +44,8 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let terminal = *terminal;
-    let words = options.target.words(&options.words, &terminal)?;
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    let words = options.target.words(&options.words, terminal)?;
     let [uri] = words.rest else {
         let hint = "toolwire resources lists them: toolwire resources [SERVER] [-- COMMAND]";
         return Err(Failure::new(Code::Usage, "which resource? Give one URI").hint(hint));

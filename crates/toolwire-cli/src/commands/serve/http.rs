@@ -23,7 +23,7 @@ pub(super) async fn serve(
     address: &str,
     scheme: &str,
     options: &Options,
-    terminal: &Terminal,
+    terminal: Terminal,
 ) -> Result<()> {
     let cors = if options.allow_origin.is_empty() { Cors::Off } else { Cors::AllowedOrigins };
     let service = HttpService::builder(server.clone())
@@ -39,7 +39,7 @@ pub(super) async fn serve(
         Failure::new(Code::Io, format!("{address} cannot be listened on: {error}"))
             .hint(format!("take another port: toolwire serve --{scheme} 127.0.0.1:0 finds a free one"))
     })?;
-    announce(&format!("{scheme}://{}{PATH}", listener.local_addr()?), scheme, *terminal)?;
+    announce(&format!("{scheme}://{}{PATH}", listener.local_addr()?), scheme, terminal)?;
     Ok(service.serve(listener).await?)
 }
 

@@ -90,7 +90,7 @@ impl Options {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let server = demo_server::server().map_err(|error| Failure::new(Code::Other, error.to_string()))?;
     let serving = async {
         match options.place() {
@@ -109,7 +109,7 @@ pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 /// Lets the server finish at the first signal, and gives up on it at the second.
-async fn stopped(server: &Server, terminal: &Terminal) {
+async fn stopped(server: &Server, terminal: Terminal) {
     signalled().await;
     server.shutdown();
     if terminal.is_live() {

@@ -8,9 +8,9 @@ use super::http::announce;
 use crate::{failure::Result, terminal::Terminal};
 
 /// Listens, says where, and serves until the server is shut down.
-pub(super) async fn serve(server: &Server, path: &Path, terminal: &Terminal) -> Result<()> {
+pub(super) async fn serve(server: &Server, path: &Path, terminal: Terminal) -> Result<()> {
     let listener = UnixSocket::new(path).listen().await?;
-    announce(&format!("unix:{}", listener.path().display()), "unix", *terminal)?;
+    announce(&format!("unix:{}", listener.path().display()), "unix", terminal)?;
     server.serve_all(listener).await;
     Ok(())
 }

@@ -31,9 +31,9 @@ enum Action {
 }
 
 /// Runs the command.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     match &options.action {
-        Action::Show(options) => show::run(options, *terminal),
+        Action::Show(options) => show::run(options, terminal),
         Action::Replay(options) => replay::run(options, terminal).await,
         Action::Serve(options) => serve::run(options, terminal).await,
     }

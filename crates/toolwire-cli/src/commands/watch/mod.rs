@@ -36,9 +36,8 @@ pub(crate) struct Options {
 }
 
 /// Runs the command. Ctrl-C is the way to end it, so that is no failure.
-pub(crate) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let terminal = *terminal;
-    let words = options.target.words(&options.words, &terminal)?;
+pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    let words = options.target.words(&options.words, terminal)?;
     let (sender, mut logs) = mpsc::channel(MAX_WAITING_LOGS);
     let builder = target::builder(&words.target).on_log(move |message| {
         // A server that logs faster than it can be printed loses messages, not us memory.

@@ -61,8 +61,8 @@ const UPKEEP: [&str; 7] = [
 type SharedBook = Arc<Mutex<Book>>;
 
 /// Runs the command.
-pub(super) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let recorded = super::read(&options.file, *terminal)?;
+pub(super) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    let recorded = super::read(&options.file, terminal)?;
     let words = options.target.words(&options.words, terminal)?;
     if let Some(word) = words.rest.first() {
         return Err(Failure::new(Code::Usage, format!("`{word}` is one word too many")));
@@ -71,7 +71,7 @@ pub(super) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let builder = handlers(target::builder(&words.target), &words.target, &recorded, &book);
     let client = target::connect(&words.target, builder).await?;
     let volatile = Volatile::new(&options.ignore);
-    let mut report = Report::new(*terminal);
+    let mut report = Report::new(terminal);
     let replayed = replay(&client, &recorded, &book, &volatile, &mut report).await;
     client.close().await?;
     replayed?;

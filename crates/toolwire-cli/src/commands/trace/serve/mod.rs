@@ -31,8 +31,8 @@ pub(super) struct Options {
 }
 
 /// Runs the command.
-pub(super) async fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let recorded = super::read(&options.file, *terminal)?;
+pub(super) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    let recorded = super::read(&options.file, terminal)?;
     let recording = Recording::of(recorded);
     if recording.is_empty() {
         let text = format!("{} has no requests that could be answered", options.file.display());
