@@ -42,8 +42,9 @@ pub(super) struct Which {
     #[schemars(range(min = 1, max = 8))]
     #[serde(default = "all")]
     limit: u8,
-    /// Only those with more moons than this.
-    more_moons_than: Option<u16>,
+    /// Only those with at least so many moons.
+    #[serde(default)]
+    moons: u16,
 }
 
 fn all() -> u8 {
@@ -64,7 +65,7 @@ pub(super) async fn planets(Args(which): Args<Which>) -> Json<Planets> {
     let planets = known
         .into_iter()
         .map(|(name, diameter, moons, rings)| Planet { name, diameter, moons, rings })
-        .filter(|planet| which.more_moons_than.is_none_or(|least| planet.moons > least))
+        .filter(|planet| planet.moons >= which.moons)
         .take(which.limit.into())
         .collect();
     Json(Planets { planets })
