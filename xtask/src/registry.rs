@@ -170,7 +170,8 @@ impl Bench {
             "filesystem" => vec![node("mcp-server-filesystem"), self.folder.display().to_string()],
             "memory" => vec![node("mcp-server-memory")],
             "git" => vec![python("mcp-server-git")],
-            "fetch" => vec![python("mcp-server-fetch")],
+            // The page is served on this machine.
+            "fetch" => vec![python("mcp-server-fetch"), "--allow-private-ips".to_owned()],
             other => vec![python(&format!("mcp-server-{other}"))],
         }
     }
