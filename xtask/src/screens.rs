@@ -103,7 +103,7 @@ impl Stage {
                         changes.push(format!("`{command}` says\n{said}"));
                         fresh += &said;
                         // A line between what was said and what is typed next, as before.
-                        if shown.ends_with("\n\n") {
+                        if shown == "\n" || shown.ends_with("\n\n") {
                             fresh.push('\n');
                         }
                     }
@@ -125,18 +125,19 @@ impl Stage {
             .env("PATH", &format!("{}:/usr/bin:/bin", self.programs))
             .env("XDG_CONFIG_HOME", &format!("{home}/.config"))
             .output()?;
-        Ok(output.replace(&home, "~").replace(&self.programs, "~/.cargo/bin"))
+        let output = output.replace(&home, "~").replace(&self.programs, "~/.cargo/bin");
+        Ok(format!("{}\n", output.trim_end()))
     }
 }
 
-/// Whether two screens differ in nothing but times, and the spaces that times move.
+/// Whether two screens have the same words. Lines are broken where the paths of a machine leave room, and columns are
+/// as wide as its times.
 fn same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| text.trim_end().lines().map(without_times).collect::<Vec<_>>();
-    plain(one) == plain(other)
+    without_times(one) == without_times(other)
 }
 
-fn without_times(line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().collect();
+fn without_times(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
     let is_time = |index: usize| {
         let unit = words
             .get(index + 1)
@@ -171,6 +172,7 @@ mod tests {
         assert!(same("ok  12 ms  x\n\n", "ok 7.5 ms x\n"));
         assert!(same("took (3 s)", "took (4 s)"));
         assert!(!same("ok 12 tools", "ok 13 tools"));
+        assert!(same("a\n  b", "a b\n"), "broken elsewhere");
         assert!(!same("a\nb", "a"));
     }
 }

@@ -12,6 +12,9 @@ const LIMIT: Duration = Duration::from_mins(45);
 /// The tour takes seconds; the rest is for building it.
 const DEMO_LIMIT: Duration = Duration::from_mins(20);
 
+/// How large the released program may be.
+const MAX_PROGRAM_BYTES: u64 = 20_000_000;
+
 /// One step: a name for `--only`, a line for people, and the work.
 pub(crate) struct Step {
     name: &'static str,
@@ -33,6 +36,7 @@ const STEPS: &[Step] = &[
     Step { name: "doctest", about: "examples in documentation and README", work: doctest },
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
+    Step { name: "install", about: "the program installs, and is small", work: install },
     Step { name: "screens", about: "documents show what the program says", work: screens::check },
     Step { name: "terminal", about: "questions are answered by keyboard in a terminal", work: terminal::run },
     Step {
@@ -154,6 +158,22 @@ fn documents() -> Result<(), String> {
 
 fn demo() -> Result<(), String> {
     Program::cargo(&root(), DEMO_LIMIT).args(["run", "--quiet", "--", "demo", "--once"]).run()
+}
+
+/// Installs the program as its users do, below the target folder.
+fn install() -> Result<(), String> {
+    let place = Workspace::read(&root())?.target.join("installed");
+    let shown = place.display().to_string();
+    cargo(&["install", "--path", "crates/toolwire-cli", "--locked", "--force", "--root", &shown]).run()?;
+    let program = place.join("bin").join(format!("toolwire{}", std::env::consts::EXE_SUFFIX));
+    let version = Program::new(&program, DEMO_LIMIT).args(["--version"]).successful_output()?;
+    let bytes = std::fs::metadata(&program).map_err(|error| format!("{shown}: {error}"))?.len();
+    println!("{}: {bytes} bytes", version.trim());
+    if bytes <= MAX_PROGRAM_BYTES {
+        Ok(())
+    } else {
+        Err(format!("the program has {bytes} bytes, more than {MAX_PROGRAM_BYTES}"))
+    }
 }
 
 fn none(faults: &[String]) -> Result<(), String> {

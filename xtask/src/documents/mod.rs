@@ -17,6 +17,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("cargo run -- demo", "demo"),
     ("cargo run -- demo --once", "demo"),
     ("cargo run -- demo --stdio", "interop"),
+    ("cargo install --path crates/toolwire-cli", "install"),
 ];
 
 /// Languages whose blocks show something rather than do something.

@@ -77,11 +77,8 @@ impl fmt::Display for SpawnError {
     }
 }
 
-impl Error for SpawnError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.source)
-    }
-}
+/// It has no source: what the system says is in its text already, or explained by it.
+impl Error for SpawnError {}
 
 impl From<SpawnError> for io::Error {
     fn from(error: SpawnError) -> Self {

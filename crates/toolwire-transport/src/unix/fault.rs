@@ -98,11 +98,8 @@ impl fmt::Display for UnixError {
     }
 }
 
-impl Error for UnixError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.source)
-    }
-}
+/// It has no source: what the system says is in its text already, or explained by it.
+impl Error for UnixError {}
 
 impl From<UnixError> for io::Error {
     fn from(error: UnixError) -> Self {
