@@ -48,7 +48,8 @@ async fn dummy(Args(dummy): Args<Dummy>) -> String {
 /// # Errors
 /// When the server cannot be built, which would be a mistake here.
 pub fn server(dummies: usize) -> Result<Server> {
-    let mut server = Server::builder("bench-toolwire", "0.0.0")
+    // Not "bench-…": the load generator finds its own texts by that beginning.
+    let mut server = Server::builder("toolwire-bench", "0.0.0")
         .tool(echo)
         .tool(add)
         .resource(resource("bench://text", || async { "hello resource" }).name("text"));

@@ -243,6 +243,8 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         // The engine has turned questions into a result of their own before.
         Reply::Empty | Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
         Reply::Prepared(Prepared(bytes)) => {
+            // With room for the closing brace, or that would move the whole list again.
+            out.reserve_exact(bytes.len() + 1);
             out.extend_from_slice(&bytes);
             Ok(())
         }

@@ -208,18 +208,14 @@ impl Shared {
             Ok(bytes) => bytes,
             Err(unreadable) => return unreadable.response(),
         };
-        match Message::parse(&bytes) {
-            Ok(message) => self.message(parts, message, accepts).await,
+        match Message::parse_and_peek(&bytes) {
+            Ok((message, peek)) => self.message(parts, message, peek, accepts).await,
             Err(fault) if fault.kind == FaultKind::Batch => self.batch(parts, bytes, &fault).await,
             Err(fault) => refuse_envelope(&fault),
         }
     }
 
-    async fn message(&self, parts: Parts, message: Message, accepts: Accepts) -> Response<Body> {
-        let peek = match &message {
-            Message::Request(request) => Peek::of(&request.params),
-            _ => Peek::default(),
-        };
+    async fn message(&self, parts: Parts, message: Message, peek: Peek, accepts: Accepts) -> Response<Body> {
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let view = HeaderView {
