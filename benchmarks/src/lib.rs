@@ -3,6 +3,8 @@
 //! Everything here is written as a user would write it, with the public API and its defaults. It deliberately
 //! tunes nothing: what is measured is what people get.
 
+pub mod hot;
+
 use toolwire::prelude::*;
 
 /// How many tools there are besides the two that do something.

@@ -27,9 +27,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolwire_server::Server;
-use tower_service::Service as _;
 
-use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched};
+use super::{HttpLimits, HttpService, io::Watched};
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -220,12 +219,8 @@ impl Connection {
     {
         let limits = &self.service.shared().config.limits;
         let stream = Watched::new(stream, limits.header_time, limits.write_time);
-        let service = service_fn(|mut request: Request<Incoming>| {
-            if let Some(local) = local {
-                request.extensions_mut().insert(LocalAddr(local));
-            }
-            self.service.clone().call(request)
-        });
+        let local = local.map(|address| address.ip());
+        let service = service_fn(|request: Request<Incoming>| self.service.call_at(local, request));
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended");

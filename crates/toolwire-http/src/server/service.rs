@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     fmt,
     future::Future,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -16,7 +17,6 @@ use toolwire_protocol::{
     Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
-    headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
@@ -26,7 +26,7 @@ use super::{
     Body, EventLog, HttpBuilder, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
-    edge::{self, Gate},
+    edge::{self, Gate, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
     legacy::LegacyEndpoint,
     modern,
     read::{self, Accepts, BoxError},
@@ -129,24 +129,42 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.call_at(None, request)
+    }
+}
+
+impl HttpService {
+    /// Serves a request that came in at the address `local`, where that is known.
+    pub(crate) fn call_at<B>(
+        &self,
+        local: Option<IpAddr>,
+        request: Request<B>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let shared = Arc::clone(&self.0);
-        Box::pin(async move { Ok(shared.handle(request).await) })
+        Box::pin(async move { Ok(shared.handle(local, request).await) })
     }
 }
 
 impl Shared {
-    async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    async fn handle<B>(&self, local: Option<IpAddr>, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
-        if let Err(stopped) = self.gate.check(&parts) {
+        if let Err(stopped) = self.gate.check(&parts, local) {
             return stopped.response();
         }
-        let origin = parts.headers.get(header::ORIGIN).cloned();
+        let origin = match self.config.cors {
+            Cors::AllowedOrigins => Some(parts.headers.get(header::ORIGIN).cloned()),
+            _ => None,
+        };
         let mut response = self.route(parts, body).await;
-        if self.config.cors == Cors::AllowedOrigins {
+        if let Some(origin) = origin {
             cors::allow(origin, &mut response);
         }
         response
@@ -169,9 +187,11 @@ impl Shared {
         if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
             return response::empty(StatusCode::NOT_FOUND);
         }
+        if parts.method == Method::POST {
+            return self.post(Arc::new(parts), body).await;
+        }
         let principal = principal(&parts);
         match parts.method {
-            Method::POST => self.post(parts, body).await,
             Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
             Method::DELETE if self.has_sessions(&parts) => {
                 self.legacy.delete(&parts.headers, principal.as_deref())
@@ -194,7 +214,7 @@ impl Shared {
         response
     }
 
-    async fn post<B>(&self, parts: Parts, body: B) -> Response<Body>
+    async fn post<B>(&self, parts: Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
@@ -215,7 +235,13 @@ impl Shared {
         }
     }
 
-    async fn message(&self, parts: Parts, message: Message, peek: Peek, accepts: Accepts) -> Response<Body> {
+    async fn message(
+        &self,
+        parts: Arc<Parts>,
+        message: Message,
+        peek: Peek,
+        accepts: Accepts,
+    ) -> Response<Body> {
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let view = HeaderView {
@@ -234,15 +260,14 @@ impl Shared {
             // notification is of interest.
             (Verdict::Modern(_) | Verdict::Ignore, _) => response::empty(StatusCode::ACCEPTED),
             (verdict, message) => {
-                let headers = parts.headers.clone();
                 let extensions = attach(parts);
-                self.legacy.post(verdict, found, message, peek, &headers, principal, extensions).await
+                self.legacy.post(verdict, found, message, peek, accepts, principal, extensions).await
             }
         }
     }
 
     /// An array of messages, which one legacy revision has.
-    async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
+    async fn batch(&self, parts: Arc<Parts>, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
         let principal = principal(&parts);
         let found = self.legacy.find(&parts.headers, principal.as_deref());
         let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
@@ -257,9 +282,8 @@ impl Shared {
         if !takes_batches {
             return refuse_envelope(fault);
         }
-        let headers = parts.headers.clone();
-        let extensions = attach(parts);
-        self.legacy.batch(bytes, found, &headers, extensions).await
+        let extensions = attach(Arc::clone(&parts));
+        self.legacy.batch(bytes, found, &parts.headers, extensions).await
     }
 
     pub(crate) fn refuse(&self, mut fault: Fault, id: Option<&RequestId>) -> Response<Body> {
@@ -278,12 +302,12 @@ impl Shared {
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
 /// sent it.
-pub(crate) fn attach(parts: Parts) -> Extensions {
+pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     let mut extensions = Extensions::default();
     if let Some(principal) = parts.extensions.get::<Principal>() {
         extensions.insert(principal.clone());
     }
-    extensions.insert(Arc::new(parts));
+    extensions.insert(parts);
     extensions
 }
 

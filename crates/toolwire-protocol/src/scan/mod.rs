@@ -2,13 +2,13 @@
 //!
 //! A message is walked through once, by this: everything later decoded of it is a slice that is known to be
 //! well-formed. `serde_json` can do the same with raw values, but only one level at a time, and each level costs
-//! another pass (4,500 and 3,100 instructions for a modern call, against 2,900 for both here). What a value means,
+//! another pass: three of them, and 14,000 instructions, for a modern call that takes 5,000 here. What a value means,
 //! and whether text has escapes that stand for no character, is for whoever decodes it.
 
 use std::borrow::Cow;
 
-/// Up to here a string is looked at byte by byte; what is longer is worth the vector instructions.
-const SHORT: usize = 24;
+/// So many times eight bytes a string is looked at word by word; what is longer is worth the vector instructions.
+const SHORT_WORDS: usize = 16;
 
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(crate) struct Scanner<'a> {
     at: usize,
 }
 
-/// A string as it stands, with its quotes.
+/// A string as it stands between its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quoted<'a> {
-    raw: &'a str,
+    inner: &'a str,
     escaped: bool,
 }
 
@@ -32,10 +32,9 @@ impl<'a> Quoted<'a> {
     /// The text it stands for; `None` if an escape stands for no character, as a lone surrogate does.
     pub(crate) fn text(self) -> Option<Cow<'a, str>> {
         if self.escaped {
-            return serde_json::from_str::<String>(self.raw).ok().map(Cow::Owned);
+            return serde_json::from_str(&format!("\"{}\"", self.inner)).ok().map(Cow::Owned);
         }
-        let inner = self.raw.get(1..self.raw.len().saturating_sub(1));
-        inner.map(Cow::Borrowed)
+        Some(Cow::Borrowed(self.inner))
     }
 }
 
@@ -182,8 +181,8 @@ impl<'a> Scanner<'a> {
             escaped = true;
         }
         self.at = at + 1;
-        let raw = self.text.get(start..self.at).ok_or(Malformed)?;
-        Ok(Quoted { raw, escaped })
+        let inner = self.text.get(start + 1..at).ok_or(Malformed)?;
+        Ok(Quoted { inner, escaped })
     }
 
     fn number(&mut self) -> Result<(), Malformed> {
@@ -241,16 +240,42 @@ impl<'a> Scanner<'a> {
 
 /// How many bytes stand for themselves, up to a quote, a backslash or a control character.
 fn plain(rest: &[u8]) -> usize {
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-    let (head, tail) = rest.split_at(rest.len().min(SHORT));
-    if let Some(found) = head.iter().position(special) {
-        return found;
+    let (words, last) = rest.as_chunks::<8>();
+    for (position, word) in words.iter().enumerate() {
+        if position == SHORT_WORDS {
+            let passed = 8 * position;
+            return passed + plain_long(rest.get(passed..).unwrap_or_default());
+        }
+        let special = special(u64::from_le_bytes(*word));
+        if special != 0 {
+            return 8 * position + (special.trailing_zeros() / 8) as usize;
+        }
     }
-    let run = tail.get(..memchr::memchr2(b'"', b'\\', tail).unwrap_or(tail.len())).unwrap_or_default();
-    // Written so that the compiler looks at many bytes at once.
+    8 * words.len() + last.iter().position(is_special).unwrap_or(last.len())
+}
+
+/// The same for what is known to be long, with the vector instructions that the compiler finds for it.
+fn plain_long(rest: &[u8]) -> usize {
+    let run = rest.get(..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())).unwrap_or_default();
     let smallest = run.iter().copied().fold(u8::MAX, u8::min);
-    let length = if smallest < 0x20 { run.iter().position(special).unwrap_or_default() } else { run.len() };
-    head.len() + length
+    if smallest < 0x20 { run.iter().position(is_special).unwrap_or_default() } else { run.len() }
+}
+
+fn is_special(byte: &u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..=0x1f)
+}
+
+/// Looks at eight bytes at once. The highest bit of the first special one is set; those behind it may be wrong.
+const fn special(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    const fn zeros(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word
+    }
+    let quotes = zeros(word ^ (ONES * b'"' as u64));
+    let backslashes = zeros(word ^ (ONES * b'\\' as u64));
+    let controls = word.wrapping_sub(ONES * 0x20) & !word;
+    (quotes | backslashes | controls) & HIGH
 }
 
 /// The length of an escape, whose backslash stands before `rest`.

@@ -100,7 +100,7 @@ fn it_takes_what_is_json_and_nothing_else() {
 
 #[test]
 fn long_strings_end_where_they_end() {
-    for length in 0..100 {
+    for length in (0..100).chain([127, 128, 129, 130, 200, 1000]) {
         let filler = "x".repeat(length);
         for end in
             ["\"", "\\\"\"", "\\\\\"", "\\\\\\\"\"", "\t\"", "\u{1f}", "", "ä\"", "\\u0020\"", "\\u002\""]
