@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{conformance, documents, edges, interop, licences};
+use crate::{bench, conformance, documents, edges, interop, licences};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     Step { name: "doctest", about: "examples in documentation and README", work: doctest },
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
+    Step { name: "budgets", about: "the hot path takes no more instructions than it may", work: bench::check },
     Step { name: "interop", about: "other makers' SDKs, both directions, both eras", work: interop::run },
     Step {
         name: "conformance",

@@ -28,7 +28,10 @@ use tokio::{
 };
 use toolwire_server::Server;
 
-use super::{HttpLimits, HttpService, io::Watched};
+use super::{
+    HttpLimits, HttpService,
+    io::{ConnectionClock, Watched},
+};
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -115,9 +118,11 @@ impl Serve {
                 Some(_) = connections.join_next() => continue,
                 accepted = accept(&self.listener, &room) => accepted,
             };
+            let mut http = http.clone();
+            http.http1().timer(ConnectionClock::default());
             let connection = Connection {
                 service: self.service.clone(),
-                http: http.clone(),
+                http,
                 watcher: graceful.watcher(),
                 _permit: permit,
             };
@@ -173,7 +178,7 @@ async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Op
 fn http_builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
-        .timer(TokioTimer::new())
+        .timer(ConnectionClock::default())
         .header_read_timeout(limits.header_time)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES));
