@@ -1,4 +1,10 @@
 //! Instructions per call, counted by callgrind. `cargo xtask bench` compares them with `budgets.txt`.
+#![expect(
+    clippy::exit,
+    missing_docs,
+    unused_qualifications,
+    reason = "the macros write public functions and whole paths, and end the process"
+)]
 
 use std::hint::black_box;
 

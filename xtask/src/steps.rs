@@ -33,7 +33,11 @@ const STEPS: &[Step] = &[
     Step { name: "doctest", about: "examples in documentation and README", work: doctest },
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
-    Step { name: "budgets", about: "the hot path takes no more instructions than it may", work: bench::check },
+    Step {
+        name: "budgets",
+        about: "the hot path takes no more instructions than it may",
+        work: bench::check,
+    },
     Step { name: "interop", about: "other makers' SDKs, both directions, both eras", work: interop::run },
     Step {
         name: "conformance",

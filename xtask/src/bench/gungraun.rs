@@ -31,35 +31,9 @@ pub(super) fn count(root: &Path) -> Result<Vec<Measured>, String> {
 fn measured(line: &str) -> Option<Measured> {
     let summary: Value = serde_json::from_str(line).ok()?;
     let name = format!("{} {}", summary["function_name"].as_str()?, summary["id"].as_str()?);
-    Some((name, instructions(&summary["profiles"])?))
-}
-
-/// The total under the first `Ir`, the event that means "instruction read". What stands around it differs with
-/// whether there was a run before; the new count always comes first.
-fn instructions(value: &Value) -> Option<u64> {
-    match value {
-        Value::Object(members) => {
-            if let Some(event) = members.get("Ir") {
-                return first_number(event);
-            }
-            // Parts come before totals, and are the same for benches of a single thread.
-            members.values().find_map(instructions)
-        }
-        Value::Array(items) => items.iter().find_map(instructions),
-        _ => None,
-    }
-}
-
-fn first_number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Number(number) => number.as_u64(),
-        Value::Array(items) => items.iter().find_map(first_number),
-        Value::Object(members) => {
-            let metrics = members.get("metrics");
-            metrics.map_or_else(|| members.values().find_map(first_number), first_number)
-        }
-        _ => None,
-    }
+    // "Ir" is the event "instruction read"; beside the new count there may be one from a run before.
+    let total = &summary["profiles"][0]["data"]["total"];
+    Some((name, total["metrics"]["Ir"]["values"]["new"].as_u64()?))
 }
 
 /// Makes sure that valgrind is there, on a machine where that can be done.
@@ -115,12 +89,11 @@ mod tests {
 
     #[test]
     fn a_summary_is_read_with_and_without_a_run_before() {
-        for metrics in [r#"{"Left":{"Int":1234}}"#, r#"{"Both":[{"Int":1234},{"Int":99}]}"#] {
+        for values in [r#"{"new":1234}"#, r#"{"new":1234,"old":99}"#] {
             let line = format!(
-                r#"{{"function_name":"pipe","id":"echo","profiles":[{{"summaries":{{"total":{{"summary":
-                {{"Callgrind":{{"Ir":{{"diffs":null,"metrics":{metrics}}}}}}}}}}}}}]}}"#
+                r#"{{"function_name":"pipe","id":"echo","profiles":[{{"data":{{"parts":[],"total":{{"metrics":{{"Ir":{{"values":{values}}}}}}}}}}}]}}"#
             );
-            assert_eq!(measured(&line.replace('\n', "")), Some(("pipe echo".to_owned(), 1234)), "{line}");
+            assert_eq!(measured(&line), Some(("pipe echo".to_owned(), 1234)), "{line}");
         }
         assert_eq!(measured("Compiling"), None);
     }

@@ -161,7 +161,7 @@ impl Shared {
         }
         let origin = match self.config.cors {
             Cors::AllowedOrigins => Some(parts.headers.get(header::ORIGIN).cloned()),
-            _ => None,
+            Cors::Off => None,
         };
         let mut response = self.route(parts, body).await;
         if let Some(origin) = origin {

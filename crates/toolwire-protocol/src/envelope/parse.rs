@@ -176,12 +176,19 @@ struct Fields<'a, 'p> {
     peek: Option<&'p mut Peek>,
     jsonrpc: Option<bool>,
     id: IdField,
-    /// `None` inside for what is not a string.
-    method: Option<Option<Cow<'a, str>>>,
+    method: MethodField<'a>,
     params: Option<&'a str>,
     result: Option<&'a str>,
     error: Option<&'a str>,
     duplicate: Option<&'static str>,
+}
+
+#[derive(Default)]
+enum MethodField<'a> {
+    #[default]
+    Absent,
+    WrongType,
+    Good(Cow<'a, str>),
 }
 
 #[derive(Default)]
@@ -212,7 +219,11 @@ impl<'a> Fields<'a, '_> {
                 let before = std::mem::replace(&mut self.id, IdField::of(scanner)?);
                 (!matches!(before, IdField::Absent)).then_some("id")
             }
-            Some("method") => self.method.replace(text(scanner)?).map(|_| "method"),
+            Some("method") => {
+                let method = text(scanner)?.map_or(MethodField::WrongType, MethodField::Good);
+                let before = std::mem::replace(&mut self.method, method);
+                (!matches!(before, MethodField::Absent)).then_some("method")
+            }
             Some("params") => {
                 let raw = match &mut self.peek {
                     Some(peek) if scanner.peek() == Some(b'{') => {
@@ -246,11 +257,12 @@ impl<'a> Fields<'a, '_> {
             return Err(FaultKind::NotVersionTwo);
         }
         let slice = |raw: &str| Params::trusted(bytes.slice_ref(raw.as_bytes()));
-        if let Some(method) = &self.method {
+        if !matches!(self.method, MethodField::Absent) {
             if self.result.is_some() || self.error.is_some() {
                 return Err(FaultKind::RequestAndResponse);
             }
-            let method = MethodName::from(method.as_deref().ok_or(FaultKind::WrongMethodType)?);
+            let MethodField::Good(method) = &self.method else { return Err(FaultKind::WrongMethodType) };
+            let method = MethodName::from(&**method);
             let params = match self.params {
                 // Some peers write null for "none".
                 None | Some("null") => Params::NONE,

@@ -251,17 +251,21 @@ fn plain(rest: &[u8]) -> usize {
             return 8 * position + (special.trailing_zeros() / 8) as usize;
         }
     }
-    8 * words.len() + last.iter().position(is_special).unwrap_or(last.len())
+    8 * words.len() + last.iter().position(|byte| is_special(*byte)).unwrap_or(last.len())
 }
 
 /// The same for what is known to be long, with the vector instructions that the compiler finds for it.
 fn plain_long(rest: &[u8]) -> usize {
     let run = rest.get(..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())).unwrap_or_default();
     let smallest = run.iter().copied().fold(u8::MAX, u8::min);
-    if smallest < 0x20 { run.iter().position(is_special).unwrap_or_default() } else { run.len() }
+    if smallest < 0x20 {
+        run.iter().position(|byte| is_special(*byte)).unwrap_or_default()
+    } else {
+        run.len()
+    }
 }
 
-fn is_special(byte: &u8) -> bool {
+const fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..=0x1f)
 }
 
@@ -300,7 +304,7 @@ struct Open {
 
 impl Open {
     fn push(&mut self, object: bool) {
-        if self.depth > 0 && self.depth % 64 == 0 {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.outer.push(self.bits);
         }
         self.bits = self.bits << 1 | u64::from(object);
@@ -314,7 +318,7 @@ impl Open {
     fn pop(&mut self) {
         self.bits >>= 1;
         self.depth = self.depth.saturating_sub(1);
-        if self.depth > 0 && self.depth % 64 == 0 {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.bits = self.outer.pop().unwrap_or_default();
         }
     }

@@ -60,7 +60,7 @@ impl Call {
             return None;
         };
         // Before anything is agreed on, each request says by itself which version it is in.
-        let version = peek.version().map(VersionField::as_str).or(spoken.map(Version::as_str))?;
+        let version = peek.version().map(VersionField::as_str).or_else(|| spoken.map(Version::as_str))?;
         let mut headers = base_headers(version, &request.method);
         if let Some(name) = mirrored_name(&request.method, &peek) {
             insert(&mut headers, NAME, &encode_value(name));
