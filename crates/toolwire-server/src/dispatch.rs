@@ -14,7 +14,9 @@ use toolwire_protocol::{
     codec::{adapt_error, wrap_structured_content},
     envelope::{write_error, write_response},
     schema::is_object_root,
-    wire::{CallToolResult, CompleteRequestParams, CompletionReference, DiscoverResult, EmptyResult},
+    wire::{
+        CallToolResult, CompleteRequestParams, CompletionReference, Content, DiscoverResult, EmptyResult,
+    },
 };
 
 use crate::{
@@ -233,7 +235,11 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Err(error) => return write_error(Some(id), &adapt_error(version, error)),
     };
     let written = write_response::<serde_json::Error>(id, |out| match reply {
-        Reply::CallTool(result) => codec.write(version, result, out),
+        Reply::CallTool(result) => {
+            // Room for long texts at once, so that they do not move while they are written.
+            out.reserve(result.content.iter().filter_map(Content::as_text).map(str::len).sum());
+            codec.write(version, result, out)
+        }
         Reply::GetPrompt(result) => codec.write(version, result, out),
         Reply::ReadResource(result) => codec.write(version, result, out),
         Reply::Complete(result) => codec.write(version, result, out),

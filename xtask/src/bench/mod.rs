@@ -56,8 +56,8 @@ fn times() -> Result<Vec<Measured>, String> {
 /// Reads `test NAME ... bench:  1,234 ns/iter (+/- 5)`.
 fn time(line: &str) -> Option<Measured> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
-    let number = rest.split_whitespace().next()?.replace(',', "");
-    Some((name.trim().replace('/', " "), number.parse::<f64>().ok()?.round() as u64))
+    let whole = rest.split_whitespace().next()?.split('.').next()?.replace(',', "");
+    Some((name.trim().replace('/', " "), whole.parse().ok()?))
 }
 
 fn none(faults: &[String]) -> Result<(), String> {

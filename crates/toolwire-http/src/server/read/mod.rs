@@ -137,6 +137,9 @@ where
             Some(Ok(data)) if first.is_empty() && whole.is_empty() => first = data,
             Some(Ok(data)) => {
                 if whole.is_empty() {
+                    // With room for what is announced, and at most for what is allowed, so that it does not move again.
+                    let left = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
+                    whole.reserve((first.len() + data.len()).saturating_add(left).min(limit));
                     whole.extend_from_slice(&first);
                 }
                 whole.extend_from_slice(&data);
