@@ -68,8 +68,9 @@ struct Expression {
 
 impl Expression {
     fn new(text: &str) -> Self {
-        // Before expressions there was a slash, and crates of that time still have it.
-        let spaced = text.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+        // Before expressions there was a slash, and crates of that time still have it; some write a small "or".
+        let spaced =
+            text.replace('/', " OR ").replace(" or ", " OR ").replace('(', " ( ").replace(')', " ) ");
         Self { words: spaced.split_whitespace().rev().map(str::to_owned).collect() }
     }
 

@@ -4,6 +4,7 @@
 //! environment and is handed on to the checks untouched.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its user")]
 
+mod bench;
 mod browser;
 mod conformance;
 mod documents;
@@ -21,12 +22,14 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
+       cargo xtask bench
        cargo xtask conformance
        cargo xtask screens
 
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
+bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 screens writes what the program says into the documents that show it.";
 
@@ -35,6 +38,7 @@ screens writes what the program says into the documents that show it.";
 enum Request {
     Help,
     List,
+    Bench,
     Test { only: Vec<String> },
     Screens,
 }
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
             steps::list();
             Ok(true)
         }
+        Request::Bench => bench::run(),
         Request::Test { only } => steps::run(&only),
         Request::Screens => screens::write(),
     });
@@ -67,9 +72,10 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
         Some("test") => {}
-        Some("conformance") => {
+        Some(alone @ ("bench" | "conformance")) => {
             return match arguments.next() {
-                None => Ok(Request::Test { only: vec!["conformance".to_owned()] }),
+                None if alone == "bench" => Ok(Request::Bench),
+                None => Ok(Request::Test { only: vec![alone.to_owned()] }),
                 Some("--help" | "-h") => Ok(Request::Help),
                 Some(other) => Err(format!("unknown option `{other}`")),
             };
@@ -110,6 +116,7 @@ mod tests {
         assert_eq!(parsed(""), Ok(Request::Help));
         assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
         assert_eq!(parsed("test --list"), Ok(Request::List));
+        assert_eq!(parsed("bench"), Ok(Request::Bench));
         let only = vec!["conformance".to_owned()];
         assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
         let only = vec!["lint".to_owned(), "demo".to_owned()];
@@ -120,6 +127,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
         assert_eq!(parsed("test --fast"), Err("unknown option `--fast`".to_owned()));
+        assert_eq!(parsed("bench --fast"), Err("unknown option `--fast`".to_owned()));
         assert_eq!(parsed("conformance --fast"), Err("unknown option `--fast`".to_owned()));
         assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
     }

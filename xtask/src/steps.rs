@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{browser, conformance, documents, edges, interop, licences, registry, screens, terminal};
+use crate::{bench, browser, conformance, documents, edges, interop, licences, registry, screens, terminal};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -36,6 +36,11 @@ const STEPS: &[Step] = &[
     Step { name: "doctest", about: "examples in documentation and README", work: doctest },
     Step { name: "rustdoc", about: "documentation builds, warnings are errors", work: rustdoc },
     Step { name: "demo", about: "the tour ends well", work: demo },
+    Step {
+        name: "budgets",
+        about: "the hot path takes no more instructions than it may",
+        work: bench::check,
+    },
     Step { name: "install", about: "the program installs, and is small", work: install },
     Step { name: "screens", about: "documents show what the program says", work: screens::check },
     Step { name: "terminal", about: "questions are answered by keyboard in a terminal", work: terminal::run },

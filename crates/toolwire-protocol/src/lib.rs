@@ -17,6 +17,7 @@ mod method;
 pub mod peek;
 pub mod probe;
 mod raw;
+mod scan;
 pub mod schema;
 pub mod seal;
 pub mod uri_template;

@@ -1,4 +1,4 @@
-//! A shallow second pass over `params`: only what routing needs, nothing decoded twice.
+//! A shallow look at `params`: only what routing needs, nothing decoded twice.
 //!
 //! Wrong types are remembered, not thrown: which of them matters, and with which answer, is for the
 //! ladder in [`classify`](crate::classify) to say.
@@ -6,15 +6,11 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
 
 use crate::{
     Params, ProgressToken, Version,
-    envelope::Text,
+    envelope::text,
+    scan::{Malformed, Scanner},
     wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION},
 };
 
@@ -116,13 +112,57 @@ impl Peek {
     pub fn of(params: &Params) -> Self {
         let Some(bytes) = params.bytes() else { return Self::default() };
         let mut peek = Self::default();
-        let done = serde_json::Deserializer::from_slice(bytes)
-            .deserialize_map(ParamsVisitor { bytes, peek: &mut peek });
-        // The envelope has parsed these bytes already; only invalid UTF-8 inside a string is left.
-        if done.is_err() && peek.fault.is_none() {
-            peek.fault = Some(PeekFault { member: "params", expected: Some("valid UTF-8") });
+        // Parameters are part of a message that has been parsed, so neither can fail.
+        let scanned =
+            std::str::from_utf8(bytes).is_ok_and(|text| peek.scan(&mut Scanner::new(text), bytes).is_ok());
+        if !scanned && peek.fault.is_none() {
+            peek.fault = Some(PeekFault { member: "params", expected: Some("a JSON object") });
         }
         peek
+    }
+
+    /// Looks at the object that the scanner stands before, which is a part of `bytes`.
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<(), Malformed> {
+        scanner.object(|scanner, name| self.member(scanner, name.text().as_deref(), bytes))
+    }
+
+    fn member(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        name: Option<&str>,
+        bytes: &Bytes,
+    ) -> Result<(), Malformed> {
+        let fault = &mut self.fault;
+        match name {
+            Some("_meta") => {
+                let meta = MetaPeek::scan(scanner, bytes)?;
+                put(&mut self.meta, fault, "_meta", "an object", meta);
+            }
+            Some("name") => put(&mut self.name, fault, "name", "a string", string(scanner)?),
+            Some("arguments") => {
+                if let Some(raw) = nullable(scanner)? {
+                    put(&mut self.arguments, fault, "arguments", "an object", object(bytes, raw));
+                }
+            }
+            Some("uri") => put(&mut self.uri, fault, "uri", "a string", string(scanner)?),
+            Some("cursor") => {
+                if !is_null(scanner)? {
+                    put(&mut self.cursor, fault, "cursor", "a string", string(scanner)?);
+                }
+            }
+            Some("taskId") => put(&mut self.task_id, fault, "taskId", "a string", string(scanner)?),
+            Some("requestState") => {
+                put(&mut self.request_state, fault, "requestState", "a string", string(scanner)?);
+            }
+            Some("inputResponses") => {
+                let responses = object(bytes, scanner.value()?);
+                put(&mut self.input_responses, fault, "inputResponses", "an object", responses);
+            }
+            _ => {
+                scanner.value()?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether `_meta` names a protocol version, which makes the request a modern one.
@@ -157,188 +197,79 @@ fn put<T>(
     }
 }
 
-struct ParamsVisitor<'a> {
-    bytes: &'a Bytes,
-    peek: &'a mut Peek,
-}
-
-impl<'de> Visitor<'de> for ParamsVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("parameters")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self { bytes, peek } = self;
-        let fault = &mut peek.fault;
-        while let Some(key) = map.next_key::<ParamsKey>()? {
-            match key {
-                ParamsKey::Meta => {
-                    let meta = object(bytes, map.next_value()?).map(MetaPeek::of);
-                    put(&mut peek.meta, fault, "_meta", "an object", meta);
-                }
-                ParamsKey::Name => put(&mut peek.name, fault, "name", "a string", string(map.next_value()?)),
-                ParamsKey::Uri => put(&mut peek.uri, fault, "uri", "a string", string(map.next_value()?)),
-                ParamsKey::TaskId => {
-                    put(&mut peek.task_id, fault, "taskId", "a string", string(map.next_value()?));
-                }
-                ParamsKey::Cursor => {
-                    if let Some(text) = nullable(map.next_value()?) {
-                        put(&mut peek.cursor, fault, "cursor", "a string", string(text));
-                    }
-                }
-                ParamsKey::RequestState => {
-                    put(
-                        &mut peek.request_state,
-                        fault,
-                        "requestState",
-                        "a string",
-                        string(map.next_value()?),
-                    );
-                }
-                ParamsKey::Arguments => {
-                    if let Some(raw) = nullable(map.next_value()?) {
-                        put(&mut peek.arguments, fault, "arguments", "an object", object(bytes, raw));
-                    }
-                }
-                ParamsKey::InputResponses => {
-                    let responses = object(bytes, map.next_value()?);
-                    put(&mut peek.input_responses, fault, "inputResponses", "an object", responses);
-                }
-                ParamsKey::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl MetaPeek {
-    fn of(raw: Bytes) -> Self {
-        let mut meta = Self::default();
-        let visitor = MetaVisitor { bytes: &raw, meta: &mut meta };
-        let done = serde_json::Deserializer::from_slice(&raw).deserialize_map(visitor);
-        if done.is_err() && meta.fault.is_none() {
-            meta.fault = Some(PeekFault { member: "_meta", expected: Some("valid UTF-8") });
+    /// Looks at the value that the scanner stands before; `None` if it is no object.
+    fn scan(scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<Option<Self>, Malformed> {
+        if scanner.peek() != Some(b'{') {
+            return scanner.value().map(|_| None);
         }
-        meta.raw = raw;
-        meta
-    }
-}
-
-struct MetaVisitor<'a> {
-    bytes: &'a Bytes,
-    meta: &'a mut MetaPeek,
-}
-
-impl<'de> Visitor<'de> for MetaVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("metadata")
+        let mut meta = Self::default();
+        let raw = scanner.span(|scanner| {
+            scanner.object(|scanner, name| meta.member(scanner, name.text().as_deref(), bytes))
+        })?;
+        meta.raw = slice(bytes, raw);
+        Ok(Some(meta))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self { bytes, meta } = self;
-        let fault = &mut meta.fault;
-        while let Some(key) = map.next_key::<MetaKey>()? {
-            match key {
-                MetaKey::Version => {
-                    let version = text(map.next_value()?).as_deref().map(VersionField::of);
-                    put(&mut meta.version, fault, PROTOCOL_VERSION, "a string", version);
+    fn member(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        name: Option<&str>,
+        bytes: &Bytes,
+    ) -> Result<(), Malformed> {
+        let fault = &mut self.fault;
+        match name {
+            Some(PROTOCOL_VERSION) => {
+                let version = text(scanner)?.as_deref().map(VersionField::of);
+                put(&mut self.version, fault, PROTOCOL_VERSION, "a string", version);
+            }
+            Some(CLIENT_CAPABILITIES) => {
+                let raw = object(bytes, scanner.value()?);
+                put(&mut self.client_capabilities, fault, CLIENT_CAPABILITIES, "an object", raw);
+            }
+            Some(CLIENT_INFO) => {
+                let raw = object(bytes, scanner.value()?);
+                put(&mut self.client_info, fault, CLIENT_INFO, "an object", raw);
+            }
+            Some(LOG_LEVEL) => put(&mut self.log_level, fault, LOG_LEVEL, "a string", string(scanner)?),
+            Some(PROGRESS_TOKEN) => {
+                if let Some(raw) = nullable(scanner)? {
+                    let token = serde_json::from_str(raw).ok();
+                    put(&mut self.progress_token, fault, PROGRESS_TOKEN, "a string or a whole number", token);
                 }
-                MetaKey::Capabilities => {
-                    let raw = object(bytes, map.next_value()?);
-                    put(&mut meta.client_capabilities, fault, CLIENT_CAPABILITIES, "an object", raw);
-                }
-                MetaKey::Info => {
-                    let raw = object(bytes, map.next_value()?);
-                    put(&mut meta.client_info, fault, CLIENT_INFO, "an object", raw);
-                }
-                MetaKey::LogLevel => {
-                    put(&mut meta.log_level, fault, LOG_LEVEL, "a string", string(map.next_value()?));
-                }
-                MetaKey::ProgressToken => {
-                    if let Some(raw) = nullable(map.next_value()?) {
-                        let token = serde_json::from_str(raw.get()).ok();
-                        put(
-                            &mut meta.progress_token,
-                            fault,
-                            PROGRESS_TOKEN,
-                            "a string or a whole number",
-                            token,
-                        );
-                    }
-                }
-                MetaKey::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+            }
+            _ => {
+                scanner.value()?;
             }
         }
         Ok(())
     }
 }
 
-fn object(bytes: &Bytes, raw: &RawValue) -> Option<Bytes> {
-    raw.get().starts_with('{').then(|| bytes.slice_ref(raw.get().as_bytes()))
+fn slice(bytes: &Bytes, raw: &str) -> Bytes {
+    bytes.slice_ref(raw.as_bytes())
 }
 
-fn nullable(raw: &RawValue) -> Option<&RawValue> {
-    (raw.get() != "null").then_some(raw)
+fn object(bytes: &Bytes, raw: &str) -> Option<Bytes> {
+    raw.starts_with('{').then(|| slice(bytes, raw))
 }
 
-fn text(raw: &RawValue) -> Option<std::borrow::Cow<'_, str>> {
-    Text::of(raw).0
+/// Passes a value that may be null.
+fn nullable<'a>(scanner: &mut Scanner<'a>) -> Result<Option<&'a str>, Malformed> {
+    scanner.value().map(|raw| (raw != "null").then_some(raw))
 }
 
-fn string(raw: &RawValue) -> Option<Box<str>> {
-    text(raw).map(Into::into)
+/// Passes a null, and nothing else.
+fn is_null(scanner: &mut Scanner<'_>) -> Result<bool, Malformed> {
+    if scanner.peek() != Some(b'n') {
+        return Ok(false);
+    }
+    scanner.value().map(|_| true)
 }
 
-/// A key enum that is read from its name, every other name being `Other`.
-macro_rules! keys {
-    ($name:ident { $($variant:ident = $text:expr),+ $(,)? }) => {
-        enum $name { $($variant,)+ Other }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct KeyVisitor;
-                impl Visitor<'_> for KeyVisitor {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("a key")
-                    }
-                    fn visit_str<E>(self, key: &str) -> Result<$name, E> {
-                        $( if key == $text { return Ok($name::$variant); } )+
-                        Ok($name::Other)
-                    }
-                }
-                deserializer.deserialize_str(KeyVisitor)
-            }
-        }
-    };
+fn string(scanner: &mut Scanner<'_>) -> Result<Option<Box<str>>, Malformed> {
+    text(scanner).map(|text| text.map(Into::into))
 }
-
-keys!(ParamsKey {
-    Meta = "_meta",
-    Name = "name",
-    Arguments = "arguments",
-    Uri = "uri",
-    Cursor = "cursor",
-    TaskId = "taskId",
-    RequestState = "requestState",
-    InputResponses = "inputResponses",
-});
-
-keys!(MetaKey {
-    Version = PROTOCOL_VERSION,
-    Capabilities = CLIENT_CAPABILITIES,
-    Info = CLIENT_INFO,
-    LogLevel = LOG_LEVEL,
-    ProgressToken = PROGRESS_TOKEN,
-});
 
 #[cfg(test)]
 mod tests {

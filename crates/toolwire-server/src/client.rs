@@ -8,6 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use toolwire_protocol::{
     Version,
+    peek::MetaPeek,
     wire::{ClientCapabilities, Implementation, LoggingLevel},
 };
 
@@ -74,18 +75,19 @@ pub enum ClientCan {
 const SILENT: u8 = u8::MAX;
 
 impl Client {
-    pub(crate) fn from_request(
-        version: Version,
-        capabilities: Option<Bytes>,
-        info: Option<Bytes>,
-        log: Option<LoggingLevel>,
-    ) -> Self {
+    /// The client behind a request that stands alone, as far as its `_meta` tells.
+    pub(crate) fn of_request(version: Version, meta: Option<&MetaPeek>) -> Self {
+        let log = meta.and_then(|meta| meta.log_level.as_deref()).and_then(Self::log_level);
         Self(Arc::new(Facts {
             version,
-            info: Lazy::raw(info),
-            capabilities: Lazy::raw(capabilities),
+            info: Lazy::raw(meta.and_then(|meta| meta.client_info.clone())),
+            capabilities: Lazy::raw(meta.and_then(|meta| meta.client_capabilities.clone())),
             log_level: AtomicU8::new(log.map_or(SILENT, |level| level as u8)),
         }))
+    }
+
+    pub(crate) fn log_level(text: &str) -> Option<LoggingLevel> {
+        serde_json::from_value(text.into()).ok()
     }
 
     /// A legacy client has not set a level until it does; until then it gets what a person would want to see.

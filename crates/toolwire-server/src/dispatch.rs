@@ -14,7 +14,9 @@ use toolwire_protocol::{
     codec::{adapt_error, wrap_structured_content},
     envelope::{write_error, write_response},
     schema::is_object_root,
-    wire::{CallToolResult, CompleteRequestParams, CompletionReference, DiscoverResult, EmptyResult},
+    wire::{
+        CallToolResult, CompleteRequestParams, CompletionReference, Content, DiscoverResult, EmptyResult,
+    },
 };
 
 use crate::{
@@ -234,7 +236,11 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Err(error) => return write_error(Some(id), &adapt_error(version, error)),
     };
     let written = write_response::<serde_json::Error>(id, |out| match reply {
-        Reply::CallTool(result) => codec.write(version, result, out),
+        Reply::CallTool(result) => {
+            // Room for long texts at once, so that they do not move while they are written.
+            out.reserve(result.content.iter().filter_map(Content::as_text).map(str::len).sum());
+            codec.write(version, result, out)
+        }
         Reply::GetPrompt(result) => codec.write(version, result, out),
         Reply::ReadResource(result) => codec.write(version, result, out),
         Reply::Complete(result) => codec.write(version, result, out),
@@ -244,6 +250,8 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         // The engine has turned questions into a result of their own before.
         Reply::Empty | Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
         Reply::Prepared(Prepared(bytes)) => {
+            // With room for the closing brace, or that would move the whole list again.
+            out.reserve_exact(bytes.len() + 1);
             out.extend_from_slice(&bytes);
             Ok(())
         }

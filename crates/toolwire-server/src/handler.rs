@@ -132,6 +132,16 @@ where
     fn describe(_: &mut HandlerSpec) {}
 }
 
+/// Runs the extractors side by side, so that several questions to the user are asked at once.
+macro_rules! extract {
+    ($cx:ident, $extractor:ident) => {
+        ($extractor::from_context(&$cx).await?,)
+    };
+    ($cx:ident, $($extractor:ident),*) => {
+        tokio::try_join!($($extractor::from_context(&$cx)),*)?
+    };
+}
+
 macro_rules! impl_handler {
     ($($extractor:ident),*) => {
         #[expect(non_snake_case, reason = "one name serves as the type and as its value")]
@@ -145,8 +155,7 @@ macro_rules! impl_handler {
             type Output = Out;
 
             async fn call(self, cx: Context) -> Result<Out, Rejection> {
-                // Side by side, so that several questions to the user are asked at once.
-                let ($($extractor,)*) = tokio::try_join!($($extractor::from_context(&cx)),*)?;
+                let ($($extractor,)*) = extract!(cx, $($extractor),*);
                 // The function must not keep the request alive by itself.
                 drop(cx);
                 Ok(self($($extractor),*).await)

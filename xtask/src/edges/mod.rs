@@ -35,6 +35,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
     ("toolwire-examples", &["toolwire"]),
     ("toolwire-conformance", &["toolwire", "toolwire-http"]),
+    ("toolwire-benchmarks", &["toolwire"]),
     ("xtask", &[]),
 ];
 

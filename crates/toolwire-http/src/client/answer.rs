@@ -79,12 +79,20 @@ async fn read(response: &mut Response, limit: usize) -> Result<Bytes, LinkError>
     if response.content_length().is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
+    let mut first = Bytes::new();
     let mut body = BytesMut::new();
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if chunk.len() > limit - body.len() => return Err(too_large()),
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) => return Ok(body.freeze()),
+            Ok(Some(chunk)) if chunk.len() > limit - first.len().max(body.len()) => return Err(too_large()),
+            // A response that comes in one piece, as most do, is not copied.
+            Ok(Some(chunk)) if first.is_empty() => first = chunk,
+            Ok(Some(chunk)) => {
+                if body.is_empty() {
+                    body.extend_from_slice(&first);
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) => return Ok(if body.is_empty() { first } else { body.freeze() }),
             Err(error) => {
                 let text = format!("the response broke off: {}", fault::reason(error));
                 return Err(fault::cut_off(text));

@@ -113,21 +113,32 @@ impl Endpoint {
         method: Method,
         body: Option<Bytes>,
         accept: HeaderValue,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
     ) -> Result<Response, LinkError> {
-        let mut all = self.settings.headers.clone();
-        all.insert(header::ACCEPT, accept);
+        headers.insert(header::ACCEPT, accept);
         if body.is_some() {
-            all.insert(header::CONTENT_TYPE, JSON);
+            headers.insert(header::CONTENT_TYPE, JSON);
         }
-        all.extend(headers);
+        for (name, value) in &self.settings.headers {
+            if !headers.contains_key(name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        let not_carried = |error| fault::not_carried(error, &self.shown());
         let mut url = Url::clone(&self.url);
         for _ in 0..=self.settings.limits.redirects {
-            let mut request = self.client.request(method.clone(), url.clone()).headers(all.clone());
-            if let Some(body) = &body {
-                request = request.body(body.clone());
+            let mut request =
+                self.client.request(method.clone(), url.clone()).build().map_err(not_carried)?;
+            // What a user wrote into the address counts only if nothing else says who it is.
+            if let Some(user) = request.headers().get(header::AUTHORIZATION)
+                && !headers.contains_key(header::AUTHORIZATION)
+            {
+                headers.insert(header::AUTHORIZATION, user.clone());
             }
-            let response = request.send().await.map_err(|error| fault::not_carried(error, &self.shown()))?;
+            // Set as a whole: merging them one by one takes three times as long.
+            headers.clone_into(request.headers_mut());
+            *request.body_mut() = body.clone().map(Into::into);
+            let response = self.client.execute(request).await.map_err(not_carried)?;
             match redirect(&response, &url) {
                 Some(next) => url = next,
                 None => return Ok(response),

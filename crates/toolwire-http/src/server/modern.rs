@@ -35,7 +35,7 @@ use super::{
 
 /// A modern request that has passed the ladder.
 pub(crate) struct Asked {
-    pub(crate) parts: Parts,
+    pub(crate) parts: Arc<Parts>,
     pub(crate) request: Request,
     pub(crate) peek: Peek,
     pub(crate) version: Version,

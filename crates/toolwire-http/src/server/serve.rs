@@ -27,9 +27,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolwire_server::Server;
-use tower_service::Service as _;
 
-use super::{HttpLimits, HttpService, edge::LocalAddr, io::Watched, service::Late};
+use super::{
+    HttpLimits, HttpService,
+    io::{ConnectionClock, Watched},
+    service::Late,
+};
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -152,9 +155,11 @@ impl Door {
                 Some(_) = self.connections.join_next() => continue,
                 accepted = accept(&self.listener, &self.room) => accepted,
             };
+            let mut http = self.http.clone();
+            http.http1().timer(ConnectionClock::default());
             let connection = Connection {
                 service: self.service.clone(),
-                http: self.http.clone(),
+                http,
                 watcher: graceful.watcher(),
                 late,
                 _permit: permit,
@@ -228,7 +233,7 @@ async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Op
 fn http_builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
-        .timer(TokioTimer::new())
+        .timer(ConnectionClock::default())
         .header_read_timeout(limits.header_time)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES));
@@ -276,14 +281,12 @@ impl Connection {
     {
         let limits = &self.service.shared().config.limits;
         let stream = Watched::new(stream, limits.header_time, limits.write_time);
+        let local = local.map(|address| address.ip());
         let service = service_fn(|mut request: Request<Incoming>| {
-            if let Some(local) = local {
-                request.extensions_mut().insert(LocalAddr(local));
-            }
             if self.late {
                 request.extensions_mut().insert(Late);
             }
-            self.service.clone().call(request)
+            self.service.call_at(local, request)
         });
         let connection = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service);
         if let Err(error) = self.watcher.watch(connection).await {

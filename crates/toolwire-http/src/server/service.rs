@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     fmt,
     future::Future,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -16,7 +17,7 @@ use toolwire_protocol::{
     Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
-    headers::{LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
+    headers::LAST_EVENT_ID,
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
@@ -26,7 +27,7 @@ use super::{
     Body, EventLog, HttpBuilder, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
-    edge::{self, Gate},
+    edge::{self, Gate, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
     legacy::LegacyEndpoint,
     modern,
     read::{self, Accepts, BoxError},
@@ -134,8 +135,23 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.call_at(None, request)
+    }
+}
+
+impl HttpService {
+    /// Serves a request that came in at the address `local`, where that is known.
+    pub(crate) fn call_at<B>(
+        &self,
+        local: Option<IpAddr>,
+        request: Request<B>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let shared = Arc::clone(&self.0);
-        Box::pin(async move { Ok(shared.handle(request).await) })
+        Box::pin(async move { Ok(shared.handle(local, request).await) })
     }
 }
 
@@ -146,18 +162,21 @@ impl Shared {
         self.websockets.all_closed().await;
     }
 
-    async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    async fn handle<B>(&self, local: Option<IpAddr>, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
-        if let Err(stopped) = self.gate.check(&parts) {
+        if let Err(stopped) = self.gate.check(&parts, local) {
             return stopped.response();
         }
-        let origin = parts.headers.get(header::ORIGIN).cloned();
+        let origin = match self.config.cors {
+            Cors::AllowedOrigins => Some(parts.headers.get(header::ORIGIN).cloned()),
+            Cors::Off => None,
+        };
         let mut response = self.route(parts, body).await;
-        if self.config.cors == Cors::AllowedOrigins {
+        if let Some(origin) = origin {
             cors::allow(origin, &mut response);
         }
         response
@@ -187,9 +206,11 @@ impl Shared {
         if self.config.websocket && super::upgrade::is_wanted(&parts) {
             return self.websockets.accept(&self.server, parts);
         }
+        if parts.method == Method::POST {
+            return self.post(Arc::new(parts), body).await;
+        }
         let principal = principal(&parts);
         match parts.method {
-            Method::POST => self.post(parts, body).await,
             Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
             Method::DELETE if self.has_sessions(&parts) => {
                 self.legacy.delete(&parts.headers, principal.as_deref())
@@ -212,7 +233,7 @@ impl Shared {
         response
     }
 
-    async fn post<B>(&self, parts: Parts, body: B) -> Response<Body>
+    async fn post<B>(&self, parts: Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
@@ -226,18 +247,20 @@ impl Shared {
             Ok(bytes) => bytes,
             Err(unreadable) => return unreadable.response(),
         };
-        match Message::parse(&bytes) {
-            Ok(message) => self.message(parts, message, accepts).await,
+        match Message::parse_and_peek(&bytes) {
+            Ok((message, peek)) => self.message(parts, message, peek, accepts).await,
             Err(fault) if fault.kind == FaultKind::Batch => self.batch(parts, bytes, &fault).await,
             Err(fault) => refuse_envelope(&fault),
         }
     }
 
-    async fn message(&self, parts: Parts, message: Message, accepts: Accepts) -> Response<Body> {
-        let peek = match &message {
-            Message::Request(request) => Peek::of(&request.params),
-            _ => Peek::default(),
-        };
+    async fn message(
+        &self,
+        parts: Arc<Parts>,
+        message: Message,
+        peek: Peek,
+        accepts: Accepts,
+    ) -> Response<Body> {
         if let Message::Request(request) = &message
             && is_late(&parts)
         {
@@ -261,15 +284,14 @@ impl Shared {
             // notification is of interest.
             (Verdict::Modern(_) | Verdict::Ignore, _) => response::empty(StatusCode::ACCEPTED),
             (verdict, message) => {
-                let headers = parts.headers.clone();
                 let extensions = attach(parts);
-                self.legacy.post(verdict, found, message, peek, &headers, principal, extensions).await
+                self.legacy.post(verdict, found, message, peek, accepts, principal, extensions).await
             }
         }
     }
 
     /// An array of messages, which one legacy revision has.
-    async fn batch(&self, parts: Parts, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
+    async fn batch(&self, parts: Arc<Parts>, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
         if is_late(&parts) {
             return leaving(None);
         }
@@ -287,9 +309,8 @@ impl Shared {
         if !takes_batches {
             return refuse_envelope(fault);
         }
-        let headers = parts.headers.clone();
-        let extensions = attach(parts);
-        self.legacy.batch(bytes, found, &headers, extensions).await
+        let extensions = attach(Arc::clone(&parts));
+        self.legacy.batch(bytes, found, &parts.headers, extensions).await
     }
 }
 
@@ -325,12 +346,12 @@ fn leaving(id: Option<&RequestId>) -> Response<Body> {
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
 /// sent it.
-pub(crate) fn attach(parts: Parts) -> Extensions {
+pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     let mut extensions = Extensions::default();
     if let Some(principal) = parts.extensions.get::<Principal>() {
         extensions.insert(principal.clone());
     }
-    extensions.insert(Arc::new(parts));
+    extensions.insert(parts);
     extensions
 }
 

@@ -65,7 +65,7 @@ impl WebSockets {
             Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
         })?;
         let answer = agree(&parts.headers, named);
-        let serving = serve(server.clone(), upgrade, self.bounds, attach(parts), permit);
+        let serving = serve(server.clone(), upgrade, self.bounds, attach(Arc::new(parts)), permit);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         while open.try_join_next().is_some() {}
         open.spawn(serving);

@@ -11,9 +11,9 @@ use std::fmt;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-use crate::{MethodName, RequestId, RpcError};
+use crate::{MethodName, RequestId, RpcError, peek::Peek};
 
-pub(crate) use parse::Text;
+pub(crate) use parse::text;
 pub use parse::{EnvelopeFault, FaultKind, parse_batch};
 pub use write::{write_error, write_notification, write_request, write_response};
 
@@ -76,7 +76,16 @@ impl Message {
     /// # Errors
     /// [`EnvelopeFault`] says what is wrong, and carries the id where one could be read.
     pub fn parse(bytes: &Bytes) -> Result<Self, EnvelopeFault> {
-        parse::parse(bytes)
+        parse::parse(bytes, None)
+    }
+
+    /// Parses one message and looks at its parameters in the same pass, as [`Peek::of`] does.
+    ///
+    /// # Errors
+    /// [`EnvelopeFault`] says what is wrong, and carries the id where one could be read.
+    pub fn parse_and_peek(bytes: &Bytes) -> Result<(Self, Peek), EnvelopeFault> {
+        let mut peek = Peek::default();
+        parse::parse(bytes, Some(&mut peek)).map(|message| (message, peek))
     }
 }
 

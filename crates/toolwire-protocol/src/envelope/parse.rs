@@ -1,16 +1,16 @@
-//! Reading the envelope with one hand-written visitor.
+//! Reading the envelope, in one pass over its text.
 
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::value::RawValue;
 
 use super::{Message, Notification, Params, Request, Response};
-use crate::{ErrorCode, MethodName, RequestId, RpcError};
+use crate::{
+    ErrorCode, MethodName, RequestId, RpcError,
+    peek::Peek,
+    scan::{Malformed, Quoted, Scanner},
+};
 
 /// Bytes that are not a JSON-RPC message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,13 +116,37 @@ impl fmt::Display for EnvelopeFault {
 
 impl std::error::Error for EnvelopeFault {}
 
-pub(super) fn parse(bytes: &Bytes) -> Result<Message, EnvelopeFault> {
-    match serde_json::from_slice::<Shape<'_>>(bytes) {
-        Ok(Shape::Object(fields)) => fields.into_message(bytes),
-        Ok(Shape::Array) => Err(EnvelopeFault::new(FaultKind::Batch, None)),
-        Ok(Shape::Scalar) => Err(EnvelopeFault::new(FaultKind::NotAnObject, None)),
-        Err(error) => Err(EnvelopeFault::new(FaultKind::NotJson(error.to_string().into()), None)),
+/// Parses one message, and looks at its parameters on the way if there is a `peek` to be filled.
+pub(super) fn parse(bytes: &Bytes, peek: Option<&mut Peek>) -> Result<Message, EnvelopeFault> {
+    let text = std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
+    let mut scanner = Scanner::new(text);
+    if scanner.peek() != Some(b'{') {
+        return Err(no_object(text, &mut scanner, bytes));
     }
+    let mut fields = Fields { peek, ..Fields::default() };
+    let walked = scanner.object(|scanner, name| fields.member(scanner, name, bytes));
+    if walked.is_err() || !scanner.is_done() {
+        return Err(not_json(bytes));
+    }
+    fields.into_message(bytes)
+}
+
+#[cold]
+fn no_object(text: &str, scanner: &mut Scanner<'_>, bytes: &Bytes) -> EnvelopeFault {
+    match scanner.value() {
+        Ok(_) if !scanner.is_done() => not_json(bytes),
+        Ok(_) if text.trim_start().starts_with('[') => EnvelopeFault::new(FaultKind::Batch, None),
+        Ok(_) => EnvelopeFault::new(FaultKind::NotAnObject, None),
+        Err(Malformed) => not_json(bytes),
+    }
+}
+
+/// Says where the text stops being JSON, which the scanner does not keep track of.
+#[cold]
+fn not_json(bytes: &[u8]) -> EnvelopeFault {
+    let error = serde_json::from_slice::<&RawValue>(bytes).err();
+    let why = error.map_or_else(|| "not one JSON value".to_owned(), |error| error.to_string());
+    EnvelopeFault::new(FaultKind::NotJson(why.into()), None)
 }
 
 /// Parses an array of messages, as 2025-03-26 allows it. Each message stands or falls for itself.
@@ -141,27 +165,30 @@ pub fn parse_batch(
     if items.len() > limit {
         return Err(EnvelopeFault::new(FaultKind::BatchTooLong { limit }, None));
     }
-    Ok(items.into_iter().map(|item| parse(&bytes.slice_ref(item.get().as_bytes()))).collect())
-}
-
-/// What the bytes are, before they are judged.
-enum Shape<'de> {
-    Object(Box<Fields<'de>>),
-    Array,
-    Scalar,
+    Ok(items.into_iter().map(|item| parse(&bytes.slice_ref(item.get().as_bytes()), None)).collect())
 }
 
 /// The members of an envelope as they stand; faults are kept instead of thrown, so that broken JSON
 /// further on is still noticed and the id can still be read.
 #[derive(Default)]
-struct Fields<'de> {
+struct Fields<'a, 'p> {
+    /// What is seen of the parameters, if it is wanted.
+    peek: Option<&'p mut Peek>,
     jsonrpc: Option<bool>,
     id: IdField,
-    method: Option<Text<'de>>,
-    params: Option<&'de RawValue>,
-    result: Option<&'de RawValue>,
-    error: Option<&'de RawValue>,
+    method: MethodField<'a>,
+    params: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
     duplicate: Option<&'static str>,
+}
+
+#[derive(Default)]
+enum MethodField<'a> {
+    #[default]
+    Absent,
+    WrongType,
+    Good(Cow<'a, str>),
 }
 
 #[derive(Default)]
@@ -174,243 +201,131 @@ enum IdField {
     Good(RequestId),
 }
 
-impl Fields<'_> {
-    fn into_message(self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
-        let known_id = match &self.id {
-            IdField::Good(id) => Some(id.clone()),
-            _ => None,
+impl<'a> Fields<'a, '_> {
+    /// Takes the member that the scanner stands before.
+    fn member(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        name: Quoted<'a>,
+        bytes: &Bytes,
+    ) -> Result<(), Malformed> {
+        let name = name.text();
+        let twice = match name.as_deref() {
+            Some("jsonrpc") => {
+                let version = text(scanner)?;
+                self.jsonrpc.replace(version.as_deref() == Some("2.0")).map(|_| "jsonrpc")
+            }
+            Some("id") => {
+                let before = std::mem::replace(&mut self.id, IdField::of(scanner)?);
+                (!matches!(before, IdField::Absent)).then_some("id")
+            }
+            Some("method") => {
+                let method = text(scanner)?.map_or(MethodField::WrongType, MethodField::Good);
+                let before = std::mem::replace(&mut self.method, method);
+                (!matches!(before, MethodField::Absent)).then_some("method")
+            }
+            Some("params") => {
+                let raw = match &mut self.peek {
+                    Some(peek) if scanner.peek() == Some(b'{') => {
+                        scanner.span(|scanner| peek.scan(scanner, bytes))?
+                    }
+                    _ => scanner.value()?,
+                };
+                self.params.replace(raw).map(|_| "params")
+            }
+            Some("result") => self.result.replace(scanner.value()?).map(|_| "result"),
+            Some("error") => self.error.replace(scanner.value()?).map(|_| "error"),
+            _ => scanner.value().map(|_| None)?,
         };
-        self.judge(bytes).map_err(|kind| EnvelopeFault::new(kind, known_id))
+        self.duplicate = self.duplicate.or(twice);
+        Ok(())
     }
 
-    fn judge(self, bytes: &Bytes) -> Result<Message, FaultKind> {
+    fn into_message(mut self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
+        self.judge(bytes).map_err(|kind| match self.id {
+            IdField::Good(id) => EnvelopeFault::new(kind, Some(id)),
+            _ => EnvelopeFault::new(kind, None),
+        })
+    }
+
+    /// Makes a message of the members, or says what is wrong and leaves the id where it is.
+    fn judge(&mut self, bytes: &Bytes) -> Result<Message, FaultKind> {
         if let Some(name) = self.duplicate {
             return Err(FaultKind::DuplicateMember(name));
         }
         if self.jsonrpc != Some(true) {
             return Err(FaultKind::NotVersionTwo);
         }
-        let slice = |raw: &RawValue| bytes.slice_ref(raw.get().as_bytes());
-        if let Some(method) = self.method {
+        let slice = |raw: &str| Params::trusted(bytes.slice_ref(raw.as_bytes()));
+        if !matches!(self.method, MethodField::Absent) {
             if self.result.is_some() || self.error.is_some() {
                 return Err(FaultKind::RequestAndResponse);
             }
-            let method = MethodName::from(method.0.ok_or(FaultKind::WrongMethodType)?.as_ref());
-            let params = match self.params.map(|raw| (raw, raw.get().as_bytes())) {
+            let MethodField::Good(method) = &self.method else { return Err(FaultKind::WrongMethodType) };
+            let method = MethodName::from(&**method);
+            let params = match self.params {
                 // Some peers write null for "none".
-                None | Some((_, b"null")) => Params::NONE,
-                Some((raw, [b'{', ..])) => Params::trusted(slice(raw)),
+                None | Some("null") => Params::NONE,
+                Some(raw) if raw.starts_with('{') => slice(raw),
                 Some(_) => return Err(FaultKind::WrongParamsType),
             };
-            return match self.id {
-                IdField::Absent => Ok(Message::Notification(Notification { method, params })),
-                IdField::Good(id) => Ok(Message::Request(Request { id, method, params })),
-                bad => Err(bad.fault()),
-            };
+            return Ok(match self.id.take()? {
+                Some(id) => Message::Request(Request { id, method, params }),
+                None => Message::Notification(Notification { method, params }),
+            });
         }
         match (self.result, self.error) {
             (Some(_), Some(_)) => Err(FaultKind::ResultAndError),
             (None, None) => Err(FaultKind::NothingInIt),
-            (Some(result), None) => match self.id {
-                IdField::Good(id) => {
-                    let outcome = Ok(Params::trusted(slice(result)));
-                    Ok(Message::Response(Response { id: Some(id), outcome }))
-                }
-                IdField::Absent => Err(FaultKind::MissingId),
-                bad => Err(bad.fault()),
-            },
+            (Some(result), None) => {
+                let id = self.id.take()?.ok_or(FaultKind::MissingId)?;
+                Ok(Message::Response(Response { id: Some(id), outcome: Ok(slice(result)) }))
+            }
             (None, Some(error)) => {
-                let error = serde_json::from_str(error.get()).map_err(|_| FaultKind::WrongErrorType)?;
-                match self.id {
-                    IdField::Good(id) => {
-                        Ok(Message::Response(Response { id: Some(id), outcome: Err(error) }))
-                    }
-                    // Plain JSON-RPC writes null here when the request was unreadable.
-                    IdField::Absent | IdField::Null => {
-                        Ok(Message::Response(Response { id: None, outcome: Err(error) }))
-                    }
-                    bad => Err(bad.fault()),
-                }
+                let error = serde_json::from_str(error).map_err(|_| FaultKind::WrongErrorType)?;
+                // Plain JSON-RPC writes null here when the request was unreadable.
+                let id = if matches!(self.id, IdField::Null) { None } else { self.id.take()? };
+                Ok(Message::Response(Response { id, outcome: Err(error) }))
             }
         }
     }
 }
 
 impl IdField {
-    fn fault(self) -> FaultKind {
-        match self {
-            Self::Null => FaultKind::NullId,
-            Self::Fractional => FaultKind::FractionalId,
-            Self::WrongType => FaultKind::WrongIdType,
-            Self::Absent | Self::Good(_) => FaultKind::MissingId,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Shape<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ShapeVisitor;
-
-        impl<'de> Visitor<'de> for ShapeVisitor {
-            type Value = Shape<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape<'de>, A::Error> {
-                let mut fields = Box::<Fields<'de>>::default();
-                while let Some(key) = map.next_key::<Member>()? {
-                    let twice = match key {
-                        Member::Jsonrpc => {
-                            fields.jsonrpc.replace(map.next_value::<Text<'_>>()?.is("2.0")).is_some()
-                        }
-                        Member::Id => {
-                            let before = std::mem::replace(&mut fields.id, map.next_value()?);
-                            !matches!(before, IdField::Absent)
-                        }
-                        Member::Method => fields.method.replace(map.next_value()?).is_some(),
-                        Member::Params => fields.params.replace(map.next_value()?).is_some(),
-                        Member::Result => fields.result.replace(map.next_value()?).is_some(),
-                        Member::Error => fields.error.replace(map.next_value()?).is_some(),
-                        Member::Other => {
-                            map.next_value::<IgnoredAny>()?;
-                            false
-                        }
-                    };
-                    if twice {
-                        fields.duplicate = Some(key.name());
-                    }
-                }
-                Ok(Shape::Object(fields))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape<'de>, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Shape::Array)
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-
-            fn visit_unit<E>(self) -> Result<Shape<'de>, E> {
-                Ok(Shape::Scalar)
-            }
-        }
-
-        deserializer.deserialize_any(ShapeVisitor)
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Member {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    Other,
-}
-
-impl Member {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Jsonrpc => "jsonrpc",
-            Self::Id => "id",
-            Self::Method => "method",
-            Self::Params => "params",
-            Self::Result => "result",
-            Self::Error => "error",
-            Self::Other => "",
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Member {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MemberVisitor;
-
-        impl Visitor<'_> for MemberVisitor {
-            type Value = Member;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Member, E> {
-                Ok(match name {
-                    "jsonrpc" => Member::Jsonrpc,
-                    "id" => Member::Id,
-                    "method" => Member::Method,
-                    "params" => Member::Params,
-                    "result" => Member::Result,
-                    "error" => Member::Error,
-                    _ => Member::Other,
-                })
-            }
-        }
-
-        deserializer.deserialize_str(MemberVisitor)
-    }
-}
-
-/// A string, borrowed where it has no escapes; any other JSON value reads as `None`.
-pub(crate) struct Text<'de>(pub(crate) Option<Cow<'de, str>>);
-
-impl Text<'_> {
-    fn is(&self, expected: &str) -> bool {
-        self.0.as_deref() == Some(expected)
-    }
-}
-
-impl<'de> Text<'de> {
-    pub(crate) fn of(raw: &'de RawValue) -> Self {
-        let raw = raw.get();
-        let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        Self(match plain {
-            Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
-            // A lone surrogate is valid JSON syntax but no text.
-            Some(_) => serde_json::from_str::<String>(raw).ok().map(Cow::Owned),
-            None => None,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(Self::of)
-    }
-}
-
-impl<'de> Deserialize<'de> for IdField {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        Ok(match raw.as_bytes() {
-            b"null" => Self::Null,
-            [b'"' | b'-' | b'0'..=b'9', ..] => match serde_json::from_str(raw) {
-                Ok(id) => Self::Good(id),
-                Err(_) if raw.starts_with('"') => Self::WrongType,
-                Err(_) => Self::Fractional,
+    fn of(scanner: &mut Scanner<'_>) -> Result<Self, Malformed> {
+        Ok(match scanner.peek() {
+            Some(b'"') => match scanner.string()?.text() {
+                Some(text) => Self::Good(RequestId::Str((*text).into())),
+                None => Self::WrongType,
             },
+            Some(b'-' | b'0'..=b'9') => match scanner.value()? {
+                // A number with a sign but without a value is none of the whole ones.
+                "-0" => Self::Fractional,
+                number => {
+                    number.parse().map_or(Self::Fractional, |number| Self::Good(RequestId::Num(number)))
+                }
+            },
+            _ if scanner.value()? == "null" => Self::Null,
             _ => Self::WrongType,
         })
     }
+
+    /// The id, if there is one.
+    fn take(&mut self) -> Result<Option<RequestId>, FaultKind> {
+        match std::mem::take(self) {
+            Self::Absent => Ok(None),
+            Self::Good(id) => Ok(Some(id)),
+            Self::Null => Err(FaultKind::NullId),
+            Self::Fractional => Err(FaultKind::FractionalId),
+            Self::WrongType => Err(FaultKind::WrongIdType),
+        }
+    }
+}
+
+/// Passes a value, and gives its text if it is a string.
+pub(crate) fn text<'a>(scanner: &mut Scanner<'a>) -> Result<Option<Cow<'a, str>>, Malformed> {
+    if scanner.peek() == Some(b'"') {
+        return scanner.string().map(Quoted::text);
+    }
+    scanner.value().map(|_| None)
 }

@@ -82,4 +82,4 @@ fn end(mut out: Vec<u8>) -> Bytes {
 }
 
 /// Most answers fit, so that the buffer is allocated once.
-const TYPICAL_MESSAGE_BYTES: usize = 256;
+const TYPICAL_MESSAGE_BYTES: usize = 512;

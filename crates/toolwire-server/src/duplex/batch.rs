@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use toolwire_protocol::{
-    RpcError,
+    Message, RpcError,
     envelope::{parse_batch, write_error},
+    peek::Peek,
 };
 
 use super::{Admitted, Connection};
@@ -24,7 +25,14 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
     let mut answers = Vec::new();
     let mut running = JoinSet::new();
     for message in messages {
-        match message.map(|message| connection.admit(message)) {
+        let admitted = message.map(|message| {
+            let peek = match &message {
+                Message::Request(request) => Peek::of(&request.params),
+                _ => Peek::default(),
+            };
+            connection.admit(message, peek)
+        });
+        match admitted {
             // Batches and stateless requests belong to different eras, and a subscription would hold the rest up.
             Ok(Admitted::Call(call)) if call.context().0.version.is_modern() => {
                 let error = RpcError::invalid_request("a stateless request cannot be part of a batch");

@@ -13,14 +13,12 @@ use toolwire_protocol::{
     Request, RpcError, Version,
     classify::handler_error_status,
     peek::{MetaPeek, Peek},
-    wire::LoggingLevel,
 };
 use toolwire_transport::FairQueue;
 
 use super::{Session, rounds};
 use crate::{
     Client, Context, Extensions, Reply, Server,
-    cancel::Cancel,
     context::Exchange,
     dispatch::{Shielded, dispatch, encode},
     extract::ProgressGuard,
@@ -102,12 +100,12 @@ impl Call {
         outbox: Outbox,
     ) -> Result<Self, Answered> {
         let (version, client) = match seat {
-            Seat::Modern(version) => match modern_client(*version, peek.meta.as_ref()) {
-                Ok(client) => (*version, client),
+            Seat::Modern(version) => match check_log_level(peek.meta.as_ref()) {
+                Ok(()) => (*version, OnceLock::new()),
                 Err(error) => return Err(Answered::error(&request, *version, error)),
             },
-            Seat::Legacy(session) => (session.version(), session.client()),
-            Seat::Sessionless(version) => (*version, Client::from_request(*version, None, None, None)),
+            Seat::Legacy(session) => (session.version(), session.client().into()),
+            Seat::Sessionless(version) => (*version, Client::of_request(*version, None).into()),
         };
         let Request { id, method, params, .. } = request;
         let cx = Context(Arc::new(Exchange {
@@ -118,13 +116,13 @@ impl Call {
             peek,
             client,
             outbox,
-            cancel: Cancel::default(),
+            cancel: OnceLock::new(),
             extensions,
             captures: OnceLock::new(),
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
-            board: Mutex::default(),
+            board: OnceLock::new(),
             asks: match seat {
                 Seat::Legacy(session) => Some(session.asks()),
                 Seat::Modern(_) | Seat::Sessionless(_) => None,
@@ -153,13 +151,13 @@ impl Call {
             peek: Peek::of(&first.params),
             client: first.client.clone(),
             outbox,
-            cancel: first.cancel.clone(),
+            cancel: cx.cancel().clone().into(),
             extensions: first.extensions.clone(),
             captures: OnceLock::new(),
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
-            board: Mutex::new(cx.board().as_before()),
+            board: Box::new(Mutex::new(cx.board().as_before())).into(),
             asks: None,
             server: first.server.clone(),
         }));
@@ -205,7 +203,7 @@ impl Call {
 
     /// Tells the handler's other tasks that the request is over.
     pub fn cancel(&self) {
-        self.cx.0.cancel.cancel();
+        self.cx.cancel().cancel();
         self.cx.0.outbox.abandon();
     }
 
@@ -264,16 +262,11 @@ impl Answered {
     }
 }
 
-fn modern_client(version: Version, meta: Option<&MetaPeek>) -> Result<Client, RpcError> {
-    let Some(meta) = meta else { return Ok(Client::from_request(version, None, None, None)) };
-    let level = meta.log_level.as_deref().map(|text| {
-        serde_json::from_value::<LoggingLevel>(text.into())
-            .map_err(|_| RpcError::invalid_params(format!("unknown log level {text:?}")))
-    });
-    Ok(Client::from_request(
-        version,
-        meta.client_capabilities.clone(),
-        meta.client_info.clone(),
-        level.transpose()?,
-    ))
+fn check_log_level(meta: Option<&MetaPeek>) -> Result<(), RpcError> {
+    match meta.and_then(|meta| meta.log_level.as_deref()) {
+        Some(text) if Client::log_level(text).is_none() => {
+            Err(RpcError::invalid_params(format!("unknown log level {text:?}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -66,7 +66,10 @@ impl Flights {
         }
     }
 
-    /// Lets a request in. Gives it back to be run now, or keeps it while it has to wait.
+    /// Lets a request in. Gives it back to be polled now, or keeps it while it has to wait.
+    ///
+    /// One that is given back is not entered yet: most are done at their first poll, and nobody can ask for them
+    /// meanwhile. Those that are not have to [`enter`](Self::enter).
     pub(crate) fn admit(&self, call: Call) -> Result<Option<Call>, (Call, Refusal)> {
         let mut state = self.lock();
         let cx = &call.cx;
@@ -77,7 +80,6 @@ impl Flights {
             if state.listeners >= self.listener_limit {
                 return Err((call, Refusal::TooManyListeners));
             }
-            state.listeners += 1;
         } else if state.running.len() - state.listeners >= self.running_limit {
             if state.waiting.len() >= self.waiting_limit {
                 return Err((call, Refusal::TooManyRequests));
@@ -85,8 +87,12 @@ impl Flights {
             state.waiting.push_back(call);
             return Ok(None);
         }
-        state.run(cx);
         Ok(Some(call))
+    }
+
+    /// Enters a request that was let in and goes on.
+    pub(crate) fn enter(&self, cx: &Context) {
+        self.lock().run(cx);
     }
 
     /// Lets a request in that may not wait: one of a batch, which is bounded by itself.
@@ -172,7 +178,8 @@ impl Flights {
 
 impl State {
     fn run(&mut self, cx: &Context) {
-        let flight = Flight { cancel: cx.0.cancel.clone(), listener: cx.is_listener() };
+        let flight = Flight { cancel: cx.cancel().clone(), listener: cx.is_listener() };
+        self.listeners += usize::from(flight.listener);
         self.running.insert(cx.request_id().clone(), flight);
     }
 

@@ -12,7 +12,7 @@ use toolwire_client::{
 use toolwire_protocol::{
     ErrorCode, Message, Method, MethodName, NameSource, Notification, RequestId, Version,
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
-    peek::Peek,
+    peek::{Peek, VersionField},
 };
 
 use super::{
@@ -25,6 +25,12 @@ use crate::client::{
     fault,
     settings::{MAX_GARBAGE, MAX_TOOL_PAGES},
 };
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(MCP_PROTOCOL_VERSION);
+const METHOD: HeaderName = HeaderName::from_static(MCP_METHOD);
+const NAME: HeaderName = HeaderName::from_static(MCP_NAME);
+/// Room for the headers of a request, so that the map does not have to grow.
+const HEADERS: usize = 8;
 
 /// A modern request that is ready to be sent.
 pub(super) struct Call {
@@ -39,7 +45,7 @@ pub(super) struct Call {
 /// What a call of a tool needs beyond that.
 struct ToolCall {
     name: Box<str>,
-    arguments: Map<String, Value>,
+    arguments: Bytes,
     /// The `_meta` that makes any other request speak for the same client.
     meta: Bytes,
 }
@@ -50,19 +56,19 @@ impl Call {
         if spoken.is_some_and(|version| !version.is_modern()) {
             return None;
         }
-        let Ok(Message::Request(parsed)) = Message::parse(&request.message) else { return None };
-        let mut peek = Peek::of(&parsed.params);
+        let Ok((Message::Request(_), mut peek)) = Message::parse_and_peek(&request.message) else {
+            return None;
+        };
         // Before anything is agreed on, each request says by itself which version it is in.
-        let version = peek.version().map(|version| version.as_str().to_owned());
-        let version = version.or_else(|| spoken.map(|version| version.as_str().to_owned()))?;
-        let mut headers = base_headers(&version, &request.method);
+        let version = peek.version().map(VersionField::as_str).or_else(|| spoken.map(Version::as_str))?;
+        let mut headers = base_headers(version, &request.method);
         if let Some(name) = mirrored_name(&request.method, &peek) {
-            insert(&mut headers, MCP_NAME, &encode_value(name));
+            insert(&mut headers, NAME, &encode_value(name));
         }
         let is_tool = request.method.known() == Some(Method::CallTool);
         let tool = peek.name.take().filter(|_| is_tool).map(|name| ToolCall {
             name,
-            arguments: peek.arguments.and_then(|raw| serde_json::from_slice(&raw).ok()).unwrap_or_default(),
+            arguments: peek.arguments.unwrap_or_else(|| Bytes::from_static(b"{}")),
             meta: peek.meta.map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw),
         });
         let (id, method) = (request.id.clone(), request.method.clone());
@@ -76,16 +82,16 @@ impl Call {
         let id = RequestId::from(format!("tools-{page}"));
         let message = plans::list_request(&id, meta, cursor)?;
         let mut headers = headers.clone();
-        headers.remove(MCP_NAME);
-        insert(&mut headers, MCP_METHOD, method.as_str());
+        headers.remove(NAME);
+        insert(&mut headers, METHOD, method.as_str());
         Some(Self { id, method, message, headers, tool: None })
     }
 }
 
 fn base_headers(version: &str, method: &MethodName) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    insert(&mut headers, MCP_PROTOCOL_VERSION, version);
-    insert(&mut headers, MCP_METHOD, method.as_str());
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    insert(&mut headers, PROTOCOL_VERSION, version);
+    insert(&mut headers, METHOD, method.as_str());
     headers
 }
 
@@ -107,8 +113,8 @@ fn mirrored_name<'a>(method: &MethodName, peek: &'a Peek) -> Option<&'a str> {
 }
 
 /// A value that no header can hold is left out, and the server says what it misses.
-fn insert(headers: &mut HeaderMap, name: &str, value: &str) {
-    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
     }
 }
@@ -156,8 +162,11 @@ fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkErr
     let mut headers = HeaderMap::new();
     match core.plans.plan(&tool.name) {
         Some(Plan::Mirror(plan)) => {
-            for (name, value) in plan.headers(&tool.arguments) {
-                insert(&mut headers, &name, &value);
+            let arguments: Map<String, Value> = serde_json::from_slice(&tool.arguments).unwrap_or_default();
+            for (name, value) in plan.headers(&arguments) {
+                if let Ok(name) = HeaderName::try_from(name) {
+                    insert(&mut headers, name, &value);
+                }
             }
         }
         Some(Plan::Invalid(why)) => {

@@ -8,6 +8,16 @@ fn gate(change: impl FnOnce(&mut HttpConfig)) -> Gate {
     Gate::new(&config).unwrap()
 }
 
+impl Gate {
+    fn check_anywhere(&self, parts: &Parts) -> Result<(), Stopped> {
+        self.check(parts, None)
+    }
+
+    fn check_at(&self, parts: &Parts, local: &str) -> Result<(), Stopped> {
+        self.check(parts, Some(local.parse().unwrap()))
+    }
+}
+
 fn request(host: Option<&str>, origin: Option<&str>) -> Parts {
     let mut request = Request::post("/mcp");
     if let Some(host) = host {
@@ -25,9 +35,9 @@ fn loopback_names_are_allowed_with_any_port() {
     for host in
         ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:80", "[::1]:9", "[::1]"]
     {
-        assert_eq!(gate.check(&request(Some(host), None)), Ok(()), "{host}");
+        assert_eq!(gate.check_anywhere(&request(Some(host), None)), Ok(()), "{host}");
         let origin = format!("http://{host}");
-        assert_eq!(gate.check(&request(Some("localhost"), Some(&origin))), Ok(()), "{origin}");
+        assert_eq!(gate.check_anywhere(&request(Some("localhost"), Some(&origin))), Ok(()), "{origin}");
     }
 }
 
@@ -48,19 +58,23 @@ fn other_names_are_stopped() {
         "::1",
         "localhost/x",
     ] {
-        assert_eq!(gate.check(&request(Some(host), None)), Err(Stopped::Host(host.to_owned())), "{host:?}");
+        assert_eq!(
+            gate.check_anywhere(&request(Some(host), None)),
+            Err(Stopped::Host(host.to_owned())),
+            "{host:?}"
+        );
     }
     for origin in
         ["http://evil.example.com", "null", "", "localhost", "http://localhost/path", "http://localhost.evil"]
     {
-        let verdict = gate.check(&request(Some("localhost"), Some(origin)));
+        let verdict = gate.check_anywhere(&request(Some("localhost"), Some(origin)));
         assert_eq!(verdict, Err(Stopped::Origin(origin.to_owned())), "{origin:?}");
     }
 }
 
 #[test]
 fn a_request_that_names_no_host_comes_from_no_browser() {
-    assert_eq!(gate(|_| {}).check(&request(None, None)), Ok(()));
+    assert_eq!(gate(|_| {}).check_anywhere(&request(None, None)), Ok(()));
 }
 
 #[test]
@@ -68,28 +82,25 @@ fn every_host_that_is_named_must_be_allowed() {
     let gate = gate(|_| {});
     let mut parts = request(Some("localhost"), None);
     parts.uri = "http://evil.example/mcp".parse().unwrap();
-    assert_eq!(gate.check(&parts), Err(Stopped::Host("evil.example".to_owned())));
+    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Host("evil.example".to_owned())));
     let mut parts = request(Some("localhost"), None);
     parts.headers.append(header::HOST, "evil.example".parse().unwrap());
-    assert_eq!(gate.check(&parts), Err(Stopped::Host("evil.example".to_owned())));
+    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Host("evil.example".to_owned())));
     let mut parts = request(Some("localhost"), Some("http://localhost"));
     parts.headers.append(header::ORIGIN, "http://evil.example".parse().unwrap());
-    assert_eq!(gate.check(&parts), Err(Stopped::Origin("http://evil.example".to_owned())));
+    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Origin("http://evil.example".to_owned())));
 }
 
 #[test]
 fn the_address_of_the_connection_itself_is_allowed() {
     let gate = gate(|_| {});
-    let mut parts = request(Some("192.168.1.5:3000"), Some("http://192.168.1.5:3000"));
-    assert!(gate.check(&parts).is_err());
-    parts.extensions.insert(LocalAddr("192.168.1.5:3000".parse().unwrap()));
-    assert_eq!(gate.check(&parts), Ok(()));
-    let mut parts = request(Some("[2001:db8::1]"), None);
-    parts.extensions.insert(LocalAddr("[2001:db8::1]:80".parse().unwrap()));
-    assert_eq!(gate.check(&parts), Ok(()));
-    let mut parts = request(Some("evil.example"), None);
-    parts.extensions.insert(LocalAddr("192.168.1.5:3000".parse().unwrap()));
-    assert!(gate.check(&parts).is_err());
+    let parts = request(Some("192.168.1.5:3000"), Some("http://192.168.1.5:3000"));
+    assert!(gate.check_anywhere(&parts).is_err());
+    assert_eq!(gate.check_at(&parts, "192.168.1.5"), Ok(()));
+    let parts = request(Some("[2001:db8::1]"), None);
+    assert_eq!(gate.check_at(&parts, "2001:db8::1"), Ok(()));
+    let parts = request(Some("evil.example"), None);
+    assert!(gate.check_at(&parts, "192.168.1.5").is_err());
 }
 
 #[test]
@@ -106,7 +117,7 @@ fn hosts_and_origins_can_be_added() {
         ("pinned.internal:1", false),
         ("sub.mcp.internal", false),
     ] {
-        assert_eq!(gate.check(&request(Some(host), None)).is_ok(), good, "{host}");
+        assert_eq!(gate.check_anywhere(&request(Some(host), None)).is_ok(), good, "{host}");
     }
     for (origin, good) in [
         ("https://app.example", true),
@@ -118,7 +129,11 @@ fn hosts_and_origins_can_be_added() {
         ("http://mcp.internal:99", true),
         ("http://mcp.internal", false),
     ] {
-        assert_eq!(gate.check(&request(Some("mcp.internal:99"), Some(origin))).is_ok(), good, "{origin}");
+        assert_eq!(
+            gate.check_anywhere(&request(Some("mcp.internal:99"), Some(origin))).is_ok(),
+            good,
+            "{origin}"
+        );
     }
 }
 
@@ -135,7 +150,7 @@ fn a_public_url_names_the_host_and_the_origin() {
         // The pages of visitors' machines are none of ours.
         ("mcp.example", Some("http://localhost:5173"), false),
     ] {
-        assert_eq!(gate.check(&request(Some(host), origin)).is_ok(), good, "{host} {origin:?}");
+        assert_eq!(gate.check_anywhere(&request(Some(host), origin)).is_ok(), good, "{host} {origin:?}");
     }
 }
 
@@ -145,7 +160,7 @@ fn anything_can_be_allowed() {
         config.any_host = true;
         config.any_origin = true;
     });
-    assert_eq!(gate.check(&request(Some("evil.example"), Some("null"))), Ok(()));
+    assert_eq!(gate.check_anywhere(&request(Some("evil.example"), Some("null"))), Ok(()));
 }
 
 #[test]

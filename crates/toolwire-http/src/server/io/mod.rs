@@ -1,5 +1,9 @@
 //! A connection that cannot be held up for ever by a peer that does nothing.
 
+mod clock;
+
+pub(crate) use clock::ConnectionClock;
+
 use std::{
     future::Future,
     io,

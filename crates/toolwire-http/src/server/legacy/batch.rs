@@ -38,7 +38,7 @@ impl LegacyEndpoint {
             SessionLookup::Found(session) => Some(Arc::clone(session)),
             _ => None,
         };
-        let post = (answers > 0).then(|| Post::new(session.clone(), shape, &self.config.limits, answers));
+        let post = (answers > 0).then(|| Post::new(session.clone(), shape, &self.config, answers));
         for item in items {
             match (item, &post) {
                 (Ok(Message::Request(request)), Some(post)) => {

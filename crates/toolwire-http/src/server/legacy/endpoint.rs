@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use tokio::sync::Semaphore;
 use toolwire_protocol::{
     Message, Method, Request, RpcError,
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::server::{Body, Legacy, body::KeepAlive, config::HttpConfig, read::Accepts, response};
 
-const SESSION_ID: &str = "mcp-session-id";
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Serves clients of the revisions before 2026-07-28.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl LegacyEndpoint {
         found: SessionLookup,
         message: Message,
         peek: Peek,
-        headers: &HeaderMap,
+        accepts: Accepts,
         principal: Option<Arc<str>>,
         extensions: Extensions,
     ) -> Response<Body> {
@@ -133,8 +133,8 @@ impl LegacyEndpoint {
             (_, None) => return Denial::of(&Fault::SessionRequired).response(Some(&request.id)),
         };
         let id = request.id.clone();
-        let shape = Shape { batch: false, accepts: Accepts::of(headers) };
-        let post = Post::new(session.clone(), shape, &self.config.limits, 1);
+        let shape = Shape { batch: false, accepts };
+        let post = Post::new(session.clone(), shape, &self.config, 1);
         match self.prepare(&post, session, request, peek, seat, extensions) {
             Prepared::Flight(flight) => flight.start().await,
             Prepared::Answered(answered) => post.answer(answered).await,

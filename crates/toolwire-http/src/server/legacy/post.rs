@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use toolwire_protocol::Version;
 
 use super::{away::Away, reader::Reader, session::HttpSession, stream::Stream};
-use crate::server::{Body, HttpLimits, body::KeepAlive, read::Accepts, response};
+use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, response};
 
 /// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
 /// away to come back later.
@@ -26,7 +26,7 @@ pub(super) const POLLING_SINCE: Version = Version::V2025_11_25;
 pub(super) struct Post {
     session: Option<Arc<HttpSession>>,
     shape: Shape,
-    limits: HttpLimits,
+    config: Arc<HttpConfig>,
     state: Mutex<State>,
     settled: Notify,
 }
@@ -64,12 +64,12 @@ impl Post {
     pub(super) fn new(
         session: Option<Arc<HttpSession>>,
         shape: Shape,
-        limits: &HttpLimits,
+        config: &Arc<HttpConfig>,
         open: usize,
     ) -> Arc<Self> {
         let state = State { phase: Phase::Waiting, answers: Vec::new(), open };
         let settled = Notify::new();
-        let post = Self { session, shape, limits: limits.clone(), state: Mutex::new(state), settled };
+        let post = Self { session, shape, config: Arc::clone(config), state: Mutex::new(state), settled };
         if !shape.accepts.json {
             post.stream();
         }
@@ -147,7 +147,7 @@ impl Post {
             Phase::Waiting | Phase::Json | Phase::Abandoned => return None,
         }
         let stream = match &self.session {
-            Some(session) => session.open_stream(self.limits.event_time),
+            Some(session) => session.open_stream(self.config.limits.event_time),
             None => Stream::fleeting(),
         };
         let reader = Reader::first(Arc::clone(&stream)).primed(self.priming());
@@ -166,16 +166,20 @@ impl Post {
 
     fn priming(&self) -> Option<Duration> {
         let version = self.session.as_ref()?.version();
-        (version >= POLLING_SINCE).then_some(self.limits.retry)
+        (version >= POLLING_SINCE).then_some(self.config.limits.retry)
     }
 
     /// Waits until it is clear what the response is, and gives it.
     pub(super) async fn response(self: Arc<Self>) -> Response<Body> {
+        if matches!(self.lock().phase, Phase::Json) {
+            // It was answered at once, as most requests are.
+            return self.take_response();
+        }
         let waiting = AbandonOnDrop(&self);
         tokio::select! {
             biased;
             () = self.settled.notified() => {}
-            () = tokio::time::sleep(self.limits.keep_alive), if self.shape.accepts.events => {
+            () = tokio::time::sleep(self.config.limits.keep_alive), if self.shape.accepts.events => {
                 self.stream();
             }
         }
@@ -191,7 +195,7 @@ impl Post {
                 let reader = reader.take();
                 drop(state);
                 return match reader {
-                    Some(reader) => response::events(KeepAlive::new(reader, self.limits.keep_alive)),
+                    Some(reader) => response::events(KeepAlive::new(reader, self.config.limits.keep_alive)),
                     None => response::empty(StatusCode::INTERNAL_SERVER_ERROR),
                 };
             }

@@ -13,7 +13,7 @@ use super::{
     id::EventId,
     sessions::EVICTABLE_AFTER,
 };
-use crate::server::{HttpLimits, config::HttpConfig};
+use crate::server::{HttpLimits, config::HttpConfig, read::Accepts};
 
 fn endpoint(limits: HttpLimits) -> LegacyEndpoint {
     let server = Server::builder("test", "1.0").tool(tool("echo", || async { "echo" })).build().unwrap();
@@ -58,7 +58,9 @@ async fn post(
     message: &serde_json::Value,
 ) -> http::Response<crate::server::Body> {
     let message = Message::parse(&message.to_string().into()).unwrap();
-    endpoint.post(verdict, found, message, Peek::default(), headers, None, Extensions::default()).await
+    endpoint
+        .post(verdict, found, message, Peek::default(), Accepts::of(headers), None, Extensions::default())
+        .await
 }
 
 fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {

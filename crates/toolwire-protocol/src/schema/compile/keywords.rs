@@ -107,8 +107,11 @@ impl<'d> Compiler<'d> {
     }
 
     fn assertions(&mut self, site: Site<'d>) -> Result<(), Fault<'d>> {
-        let wanted = format!("one or several of {}", words::list(Types::NAMES.into_iter()));
-        if let Some(types) = site.read("type", &wanted, types)? {
+        if let Some(value) = site.keywords.get("type") {
+            let Some(types) = types(value) else {
+                let (names, found) = (words::list(Types::NAMES.into_iter()), words::named(value));
+                return Err(site.wrong("type", format!("must be one or several of {names}, not {found}")));
+            };
             self.add_rule(site.id, Rule::Type(types));
         }
         if let Some(value) = site.keywords.get("const") {

@@ -1,0 +1,52 @@
+//! The same as `instructions.rs`, by the clock.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use toolwire::{Era, protocol::Message};
+use toolwire_benchmarks::{
+    DUMMIES,
+    hot::{Endpoint, Operation, Pipe},
+};
+
+const ERAS: [(Era, &str); 2] = [(Era::Legacy, "legacy"), (Era::Modern, "modern")];
+
+fn parse(criterion: &mut Criterion) {
+    for (era, name) in ERAS {
+        let message = Operation::Echo.request(era);
+        criterion.bench_function(&format!("parse/{name}"), |bencher| {
+            bencher.iter(|| Message::parse_and_peek(black_box(&message)));
+        });
+    }
+}
+
+fn pipe(criterion: &mut Criterion) {
+    for (era, name) in ERAS {
+        let mut pipe = Pipe::open(era, DUMMIES).expect("a pipe");
+        for (operation, what) in [(Operation::Echo, "echo"), (Operation::List, "list")] {
+            let request = operation.request(era);
+            criterion.bench_function(&format!("pipe/{what}_{name}"), |bencher| {
+                bencher.iter(|| pipe.call(black_box(&request)));
+            });
+        }
+    }
+}
+
+fn endpoint(criterion: &mut Criterion) {
+    for (era, name) in ERAS {
+        let mut endpoint = Endpoint::open(era, usize::from(era == Era::Legacy)).expect("an endpoint");
+        for (operation, what) in [(Operation::Echo, "echo"), (Operation::List, "list")] {
+            let request = endpoint.request(operation).expect("a request");
+            criterion.bench_function(&format!("endpoint/{what}_{name}"), |bencher| {
+                bencher.iter_batched(
+                    || request.clone(),
+                    |request| endpoint.call(request),
+                    BatchSize::SmallInput,
+                );
+            });
+        }
+    }
+}
+
+criterion_group!(benches, parse, pipe, endpoint);
+criterion_main!(benches);

@@ -1,0 +1,209 @@
+//! The hot path inside one process, for counting and timing: a pipe in memory, and HTTP without a socket.
+//!
+//! What the kernel does is left out, so that the same code gives the same count on every machine.
+
+use bytes::Bytes;
+use http::{HeaderValue, Request};
+use http_body_util::{BodyExt, Full};
+use tokio::runtime::{Builder, Runtime};
+use toolwire::{
+    Era, Result,
+    http::server::HttpService,
+    transport::{
+        Duplex, Sink, Source,
+        memory::{MemorySink, MemorySource, pair},
+    },
+};
+use tower_service::Service;
+
+use crate::server;
+
+const META: &str = concat!(
+    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+    r#""io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"#,
+    r#""io.modelcontextprotocol/clientCapabilities":{}}"#
+);
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#
+);
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `tools/call` of `echo`, with a text of 60 characters.
+    Echo,
+    /// `tools/list`
+    List,
+}
+
+impl Operation {
+    /// The request as it stands on the wire.
+    pub fn request(self, era: Era) -> Bytes {
+        let modern = era == Era::Modern;
+        let (method, params) = match self {
+            Self::Echo => (
+                "tools/call",
+                r#""name":"echo","arguments":{"text":"bench-1000000000-the quick brown fox jumps over the lazy dog"}"#,
+            ),
+            Self::List => ("tools/list", ""),
+        };
+        let comma = if modern && !params.is_empty() { "," } else { "" };
+        let meta = if modern { META } else { "" };
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1000000000,"method":"{method}","params":{{{params}{comma}{meta}}}}}"#
+        )
+        .into()
+    }
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_time().build()?)
+}
+
+/// A server at the other end of a pipe in memory.
+#[derive(Debug)]
+pub struct Pipe {
+    runtime: Runtime,
+    source: MemorySource,
+    sink: MemorySink,
+}
+
+impl Pipe {
+    /// Starts a server with this many tools that are not called, shakes hands if the era wants it, and calls once,
+    /// so that nothing is measured that happens only the first time.
+    ///
+    /// # Errors
+    /// When it does not work, which would be a mistake here.
+    pub fn open(era: Era, dummies: usize) -> Result<Self> {
+        let runtime = runtime()?;
+        let (ours, theirs) = pair();
+        let server = server(dummies)?;
+        runtime.spawn(async move { server.serve(theirs).await });
+        let (source, sink) = ours.split();
+        let mut pipe = Self { runtime, source, sink };
+        if era == Era::Legacy {
+            pipe.call(&INITIALIZE.into())?;
+            pipe.runtime.block_on(pipe.sink.send(INITIALIZED.into()))?;
+        }
+        for operation in [Operation::Echo, Operation::List] {
+            pipe.call(&operation.request(era))?;
+        }
+        Ok(pipe)
+    }
+
+    /// Sends a request and waits for the answer.
+    ///
+    /// # Errors
+    /// When the pipe breaks.
+    pub fn call(&mut self, request: &Bytes) -> Result<Bytes> {
+        self.runtime.block_on(async {
+            self.sink.send(request.clone()).await?;
+            self.sink.flush().await?;
+            Ok(self.source.receive().await?.ok_or("the server is gone")?)
+        })
+    }
+}
+
+/// A server behind HTTP, without a socket.
+#[derive(Debug)]
+pub struct Endpoint {
+    runtime: Runtime,
+    service: HttpService,
+    session: Option<HeaderValue>,
+    era: Era,
+}
+
+impl Endpoint {
+    /// Starts a server with this many legacy sessions, of which the last one is used, and calls once.
+    ///
+    /// # Errors
+    /// When it does not work, which would be a mistake here.
+    pub fn open(era: Era, sessions: usize) -> Result<Self> {
+        let service = HttpService::new(server(crate::DUMMIES)?);
+        let mut endpoint = Self { runtime: runtime()?, service, session: None, era };
+        for _ in 0..sessions {
+            endpoint.session = None;
+            let request = endpoint.post(INITIALIZE.into())?;
+            let response = endpoint.runtime.block_on(endpoint.service.call(request))?;
+            endpoint.session = response.headers().get("mcp-session-id").cloned();
+            let request = endpoint.post(INITIALIZED.into())?;
+            endpoint.call(request)?;
+        }
+        for operation in [Operation::Echo, Operation::List] {
+            let request = endpoint.request(operation)?;
+            endpoint.call(request)?;
+        }
+        Ok(endpoint)
+    }
+
+    /// A request with all its headers.
+    ///
+    /// # Errors
+    /// When it is not valid, which would be a mistake here.
+    pub fn request(&self, operation: Operation) -> Result<Request<Full<Bytes>>> {
+        let mut request = self.post(operation.request(self.era))?;
+        let headers = request.headers_mut();
+        if self.era == Era::Modern {
+            headers.insert("mcp-protocol-version", HeaderValue::from_static("2026-07-28"));
+            let (method, name) = match operation {
+                Operation::Echo => ("tools/call", Some("echo")),
+                Operation::List => ("tools/list", None),
+            };
+            headers.insert("mcp-method", HeaderValue::from_static(method));
+            if let Some(name) = name {
+                headers.insert("mcp-name", HeaderValue::from_static(name));
+            }
+        } else {
+            headers.insert("mcp-protocol-version", HeaderValue::from_static("2025-11-25"));
+        }
+        Ok(request)
+    }
+
+    fn post(&self, body: Bytes) -> Result<Request<Full<Bytes>>> {
+        let mut request = Request::post("/mcp")
+            .header("host", "127.0.0.1:3000")
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json");
+        if let Some(session) = &self.session {
+            request = request.header("mcp-session-id", session);
+        }
+        Ok(request.body(Full::new(body))?)
+    }
+
+    /// Sends a request and collects the body of the response.
+    ///
+    /// # Errors
+    /// When the response is not one of success.
+    pub fn call(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
+        self.runtime.block_on(async {
+            let response = self.service.call(request).await?;
+            if !response.status().is_success() {
+                return Err(response.status().to_string().into());
+            }
+            Ok(response.into_body().collect().await?.to_bytes())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_works() {
+        for era in [Era::Legacy, Era::Modern] {
+            let mut pipe = Pipe::open(era, crate::DUMMIES).unwrap();
+            let mut endpoint = Endpoint::open(era, usize::from(era == Era::Legacy)).unwrap();
+            for (operation, expected) in [(Operation::Echo, "quick brown"), (Operation::List, "dummy_99")] {
+                let answer = pipe.call(&operation.request(era)).unwrap();
+                assert!(String::from_utf8_lossy(&answer).contains(expected), "{answer:?}");
+                let request = endpoint.request(operation).unwrap();
+                let answer = endpoint.call(request).unwrap();
+                assert!(String::from_utf8_lossy(&answer).contains(expected), "{answer:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Counting instructions with gungraun: its runner and valgrind are installed where they are missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{LIMIT, Measured};
+use crate::process::Program;
+use crate::workspace::Workspace;
+
+/// For asking a program for its version.
+const SHORT: Duration = Duration::from_mins(1);
+
+/// Instructions by bench.
+pub(super) fn count(root: &Path) -> Result<Vec<Measured>, String> {
+    valgrind()?;
+    let runner = runner(root)?;
+    let bench = ["bench", "--quiet", "-p", "toolwire-benchmarks", "--bench", "instructions", "--"];
+    let output = Program::cargo(root, LIMIT)
+        .args(bench)
+        .args(["--output-format=json"])
+        .env("GUNGRAUN_RUNNER", &runner.display().to_string())
+        .successful_output()?;
+    let counts: Vec<Measured> = output.lines().filter_map(measured).collect();
+    if counts.is_empty() { Err("gungraun has counted nothing".to_owned()) } else { Ok(counts) }
+}
+
+/// Reads one line of output: which bench, and how many instructions.
+fn measured(line: &str) -> Option<Measured> {
+    let summary: Value = serde_json::from_str(line).ok()?;
+    let name = format!("{} {}", summary["function_name"].as_str()?, summary["id"].as_str()?);
+    // "Ir" is the event "instruction read"; beside the new count there may be one from a run before.
+    let total = &summary["profiles"][0]["data"]["total"];
+    Some((name, total["metrics"]["Ir"]["values"]["new"].as_u64()?))
+}
+
+/// Makes sure that valgrind is there, on a machine where that can be done.
+fn valgrind() -> Result<(), String> {
+    let is_there = || Program::new("valgrind", SHORT).args(["--version"]).successful_output().is_ok();
+    if is_there() {
+        return Ok(());
+    }
+    let install = ["apt-get", "install", "-y", "--no-install-recommends", "valgrind"];
+    for way in [&install[..], &["sudo", "-n", "apt-get", "install", "-y", "valgrind"]] {
+        if let [program, arguments @ ..] = way
+            && Program::new(program, LIMIT).args(arguments).run().is_ok()
+            && is_there()
+        {
+            return Ok(());
+        }
+    }
+    Err("instructions are counted by valgrind, which is not installed".to_owned())
+}
+
+/// The runner of the version that the benches are built with, below `target/`.
+fn runner(root: &Path) -> Result<PathBuf, String> {
+    let version = version(root)?;
+    let place = Workspace::read(root)?.target.join("tools").join(format!("gungraun-{version}"));
+    let runner = place.join("bin").join("gungraun-runner");
+    if !runner.exists() {
+        let exact = format!("={version}");
+        Program::cargo(root, LIMIT)
+            .args(["install", "--quiet", "--locked", "gungraun-runner", "--version", &exact, "--root"])
+            .args([&place])
+            .run()?;
+    }
+    Ok(runner)
+}
+
+/// Which version the workspace asks for. The runner must be the very same one.
+fn version(root: &Path) -> Result<String, String> {
+    let manifest =
+        fs::read_to_string(root.join("Cargo.toml")).map_err(|error| format!("Cargo.toml: {error}"))?;
+    let pinned = manifest.lines().find_map(|line| line.strip_prefix("gungraun = \"=")?.strip_suffix('"'));
+    pinned.map(str::to_owned).ok_or_else(|| "Cargo.toml does not pin gungraun".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::root;
+
+    #[test]
+    fn the_version_is_pinned() {
+        assert!(version(&root()).unwrap().split('.').all(|part| part.parse::<u32>().is_ok()));
+    }
+
+    #[test]
+    fn a_summary_is_read_with_and_without_a_run_before() {
+        for values in [r#"{"new":1234}"#, r#"{"new":1234,"old":99}"#] {
+            let line = format!(
+                r#"{{"function_name":"pipe","id":"echo","profiles":[{{"data":{{"parts":[],"total":{{"metrics":{{"Ir":{{"values":{values}}}}}}}}}}}]}}"#
+            );
+            assert_eq!(measured(&line), Some(("pipe echo".to_owned(), 1234)), "{line}");
+        }
+        assert_eq!(measured("Compiling"), None);
+    }
+}

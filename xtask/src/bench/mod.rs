@@ -1,0 +1,77 @@
+//! Measuring the hot path: instructions, which are held to budgets, and time, which is only shown.
+//!
+//! Instructions are counted by callgrind, so a busy machine does not change them. Time is for people: it says what
+//! an instruction costs here and now, and nothing is judged by it.
+
+mod budgets;
+mod gungraun;
+
+use std::time::Duration;
+
+use crate::process::Program;
+use crate::workspace::root;
+use budgets::Budgets;
+
+/// Generous even for a first build of the benches on a slow machine.
+const LIMIT: Duration = Duration::from_mins(45);
+
+/// Counts instructions and fails if a budget is exceeded; the step `budgets` of `cargo xtask test`.
+pub(crate) fn check() -> Result<(), String> {
+    if !cfg!(target_os = "linux") {
+        println!("instructions are counted on Linux only");
+        return Ok(());
+    }
+    let budgets = Budgets::read(&root())?;
+    let counts = gungraun::count(&root())?;
+    println!("{}", budgets.table(&counts, &[]));
+    none(&budgets.violations(&counts))
+}
+
+/// Counts instructions, takes the time, and prints both in one table.
+pub(crate) fn run() -> Result<bool, String> {
+    let budgets = Budgets::read(&root())?;
+    let counts = if cfg!(target_os = "linux") { gungraun::count(&root())? } else { Vec::new() };
+    let times = times()?;
+    println!("\n{}", budgets.table(&counts, &times));
+    let violations = if counts.is_empty() { Vec::new() } else { budgets.violations(&counts) };
+    for violation in &violations {
+        println!("{violation}");
+    }
+    Ok(violations.is_empty())
+}
+
+/// A name and what was measured for it.
+type Measured = (String, u64);
+
+/// Nanoseconds per call, by criterion.
+fn times() -> Result<Vec<Measured>, String> {
+    let bench = ["bench", "--quiet", "-p", "toolwire-benchmarks", "--bench", "time", "--"];
+    let output = Program::cargo(&root(), LIMIT)
+        .args(bench)
+        .args(["--quick", "--noplot", "--output-format", "bencher"])
+        .successful_output()?;
+    Ok(output.lines().filter_map(time).collect())
+}
+
+/// Reads `test NAME ... bench:  1,234 ns/iter (+/- 5)`.
+fn time(line: &str) -> Option<Measured> {
+    let (name, rest) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
+    let whole = rest.split_whitespace().next()?.split('.').next()?.replace(',', "");
+    Some((name.trim().replace('/', " "), whole.parse().ok()?))
+}
+
+fn none(faults: &[String]) -> Result<(), String> {
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn the_lines_of_criterion_are_understood() {
+        let line = "test pipe/echo_modern ... bench:       4,321 ns/iter (+/- 12)";
+        assert_eq!(time(line), Some(("pipe echo_modern".to_owned(), 4321)));
+        assert_eq!(time("running 3 tests"), None);
+    }
+}
