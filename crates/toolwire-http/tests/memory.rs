@@ -70,7 +70,7 @@ async fn ten_thousand_sessions_that_never_come_back_cost_no_more_the_second_time
             come_and_go(&service).await;
         }
         // There is no room for more, and those who try cost nothing.
-        for _ in 0..20 {
+        for _ in 0..SESSIONS {
             assert_eq!(post(&service, None, &initialize()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
         }
         after_wave.push(resident() - before);

@@ -22,6 +22,13 @@ use crate::server::HttpLimits;
 /// longest, but none that was used within this time. If all of them were, new clients have to come back later.
 pub(super) const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 
+/// How many sessions that may go are remembered from one search of a full table to the next, so that a crowd of new
+/// clients does not have the whole table searched for each of them.
+const MAX_CANDIDATES: usize = 256;
+
+/// For how long a full table is not searched again after there was nobody to make room.
+const SEARCH_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often expired sessions are looked for, at least.
 const LONGEST_SWEEP: Duration = Duration::from_secs(10);
 
@@ -34,6 +41,10 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct Table {
     sessions: HashMap<SessionId, Arc<HttpSession>>,
+    /// Who may make room when the table is full, the first to go at the end.
+    candidates: Vec<SessionId>,
+    /// When nobody was found who may.
+    searched_in_vain: Option<Instant>,
     sweeper: Option<AbortHandle>,
 }
 
@@ -65,10 +76,7 @@ impl Sessions {
         let mut gone = Vec::new();
         let mut table = self.lock();
         if table.sessions.len() >= self.limits.sessions {
-            gone = table.take_expired(&self.limits);
-        }
-        if table.sessions.len() >= self.limits.sessions {
-            gone.extend(table.take_longest_idle());
+            gone = table.make_room(&self.limits);
         }
         let fits = table.sessions.len() < self.limits.sessions;
         if fits {
@@ -154,19 +162,49 @@ impl Table {
             .collect()
     }
 
-    /// Makes room for one more, as [`EVICTABLE_AFTER`] says.
-    fn take_longest_idle(&mut self) -> Option<Arc<HttpSession>> {
+    /// Makes room for one more, as [`EVICTABLE_AFTER`] says, and gives those who have to go.
+    fn make_room(&mut self, limits: &HttpLimits) -> Vec<Arc<HttpSession>> {
         let now = Instant::now();
-        let candidates = self.sessions.iter().filter_map(|(id, session)| {
-            let (idle, initialized) = (session.idle_since()?, session.is_initialized());
-            let evictable = !initialized || now.duration_since(idle) >= EVICTABLE_AFTER;
-            evictable.then_some((initialized, idle, id))
-        });
-        let (_, _, id) = candidates.min_by_key(|(initialized, idle, _)| (*initialized, *idle))?;
-        let id = *id;
-        tracing::debug!(session = ?id, "a session made room for a new one");
-        self.sessions.remove(&id)
+        if let Some(gone) = self.take_candidate(now) {
+            return vec![gone];
+        }
+        if self.searched_in_vain.is_some_and(|searched| now.duration_since(searched) < SEARCH_PAUSE) {
+            return Vec::new();
+        }
+        let mut gone = self.take_expired(limits);
+        if gone.is_empty() {
+            self.candidates = self.evictable(now);
+            gone.extend(self.take_candidate(now));
+        }
+        self.searched_in_vain = gone.is_empty().then_some(now);
+        gone
     }
+
+    /// The first candidate that has not come back to life in the meantime.
+    fn take_candidate(&mut self, now: Instant) -> Option<Arc<HttpSession>> {
+        while let Some(id) = self.candidates.pop() {
+            if self.sessions.get(&id).is_some_and(|session| evictable(session, now).is_some()) {
+                tracing::debug!(session = ?id, "a session made room for a new one");
+                return self.sessions.remove(&id);
+            }
+        }
+        None
+    }
+
+    fn evictable(&self, now: Instant) -> Vec<SessionId> {
+        let mut found: Vec<_> =
+            self.sessions.iter().filter_map(|(id, session)| Some((evictable(session, now)?, *id))).collect();
+        found.sort_unstable_by_key(|(order, _)| *order);
+        found.truncate(MAX_CANDIDATES);
+        found.into_iter().rev().map(|(_, id)| id).collect()
+    }
+}
+
+/// Whether a session may make room for another, and if so, in which order they go.
+fn evictable(session: &HttpSession, now: Instant) -> Option<(bool, Instant)> {
+    let (idle, initialized) = (session.idle_since()?, session.is_initialized());
+    let may_go = !initialized || now.duration_since(idle) >= EVICTABLE_AFTER;
+    may_go.then_some((initialized, idle))
 }
 
 fn close(gone: &[Arc<HttpSession>]) {

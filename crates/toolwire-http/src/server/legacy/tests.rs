@@ -169,6 +169,26 @@ async fn when_it_is_full_the_longest_idle_goes_but_none_that_is_in_use() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_comes_back_to_life_does_not_make_room() {
+    let endpoint = endpoint(few());
+    let one = initialized(&endpoint).await;
+    advance(Duration::from_secs(1)).await;
+    let two = initialized(&endpoint).await;
+    advance(Duration::from_secs(1)).await;
+    let three = initialized(&endpoint).await;
+    advance(EVICTABLE_AFTER).await;
+    // All of them may go. The first one does, and the others are remembered for the next time.
+    let four = initialized(&endpoint).await;
+    assert!(!is_known(&endpoint, &one));
+    assert!(is_known(&endpoint, &two), "which is a sign of life");
+    let five = initialized(&endpoint).await;
+    assert!(!is_known(&endpoint, &three));
+    for headers in [&two, &four, &five] {
+        assert!(is_known(&endpoint, headers));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_says_when_to_come_back() {
     let endpoint = endpoint(HttpLimits { sessions: 0, ..HttpLimits::default() });
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
