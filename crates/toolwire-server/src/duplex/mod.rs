@@ -151,8 +151,7 @@ impl Connection {
             if shutdown.is_cancelled() {
                 return Ok(());
             }
-            // The shutdown is listened to only when there is nothing to read, which is cheaper by 400 instructions
-            // a message.
+            // Listening for the shutdown takes a lock, so it is done only when there is nothing to read.
             let received = tokio::select! {
                 biased;
                 received = source.receive() => received,
