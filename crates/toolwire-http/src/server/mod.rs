@@ -6,6 +6,7 @@
 
 mod body;
 mod builder;
+mod closing;
 mod config;
 mod cors;
 mod edge;
