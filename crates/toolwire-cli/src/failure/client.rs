@@ -19,7 +19,13 @@ const MAX_DATA_CHARS: usize = 1000;
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = format!("{error:?}");
-        let Some(rpc) = error.rpc() else { return Self::new(code(&error), printable(&text)) };
+        let Some(rpc) = error.rpc() else {
+            let failure = Self::new(code(&error), printable(&text));
+            return match error.kind() {
+                ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
+                _ => failure,
+            };
+        };
         if let Some(data) = &rpc.data {
             text = format!("{text}\n  data: {}", shortened(data.text()));
         }
@@ -70,7 +76,7 @@ fn code(error: &Error) -> Code {
         ErrorKind::Connect => Code::Unreachable,
         ErrorKind::NoCommonVersion => Code::NoCommonVersion,
         ErrorKind::NotInThisVersion | ErrorKind::NotAdvertised => Code::NotSupported,
-        ErrorKind::InvalidResponse => Code::InvalidAnswer,
+        ErrorKind::InvalidResponse | ErrorKind::TooManyPages => Code::InvalidAnswer,
         ErrorKind::InvalidParams => Code::InvalidArguments,
         ErrorKind::Unanswerable => Code::Unanswerable,
         _ => Code::Other,

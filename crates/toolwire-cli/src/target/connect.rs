@@ -9,7 +9,7 @@ use toolwire::{
 
 use super::{Address, Command, Remote, Target};
 use crate::{
-    failure::{Code, Explain, Failure, Result},
+    failure::{Code, Failure, Result},
     terminal,
 };
 
@@ -19,15 +19,15 @@ pub(crate) fn builder(target: &Target) -> ClientBuilder {
         .title("Toolwire")
         .era(target.era)
         .request_timeout(target.timeout);
+    let builder = match &target.trace {
+        Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
+        None => builder,
+    };
     if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
 }
 
 /// Connects, or says why not. Nothing that was started is left behind.
 pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client> {
-    let builder = match &target.trace {
-        Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
-        None => builder,
-    };
     let connecting = async {
         match &target.address {
             Address::Command(command) => {
@@ -42,13 +42,26 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
         }
     };
     match tokio::time::timeout(target.timeout, connecting).await {
-        Ok(connected) => connected.context(&target.name),
-        Err(_) => Err(Failure::new(
-            Code::Timeout,
-            format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64()),
-        )
-        .hint("a first start may download a package: try again, or give it more time with --timeout 120")),
+        Ok(connected) => connected.map_err(|failure| unconnected(failure, target)),
+        Err(_) => Err(too_late(target)),
     }
+}
+
+/// Says which server it was, unless that is said already.
+fn unconnected(failure: Failure, target: &Target) -> Failure {
+    let named = failure.message().contains(&target.name);
+    if named { failure } else { failure.context(&target.name) }
+}
+
+/// A failure to connect in time.
+pub(crate) fn too_late(target: &Target) -> Failure {
+    let text = format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64());
+    Failure::new(Code::Timeout, text).hint(match target.address {
+        Address::Command(_) => {
+            "a first start may download a package: try again, or give it more time with --timeout 120"
+        }
+        _ => "is it running, and is the address right? --timeout 120 gives it more time",
+    })
 }
 
 /// The process that a command stands for.
@@ -84,7 +97,8 @@ fn misdescribed(error: &HttpError) -> Failure {
 fn roots(target: &Target) -> Vec<Root> {
     let root = |folder: &std::path::PathBuf| {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-        Root::new(format!("file://{}", folder.display()))
+        // Spaces and the like are written as URIs have them; only a relative path cannot be one.
+        reqwest::Url::from_file_path(folder).ok().map(|uri| Root::new(uri.to_string()))
     };
-    target.roots.iter().map(root).collect()
+    target.roots.iter().filter_map(root).collect()
 }

@@ -11,7 +11,7 @@ use toolwire::client::EraChoice;
 use crate::trace::Recorder;
 
 pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
-pub(crate) use connect::{builder, connect, process};
+pub(crate) use connect::{builder, connect, process, too_late};
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
@@ -29,4 +29,15 @@ pub(crate) struct Target {
     pub(crate) verbose: bool,
     /// Where the conversation is written down.
     pub(crate) trace: Option<Recorder>,
+}
+
+impl Target {
+    /// The target as it is typed.
+    pub(crate) fn typed(&self) -> String {
+        match self.address {
+            Address::Command(_) if self.name == self.address.to_string() => format!("-- {}", self.name),
+            Address::Command(_) => shell_word(&self.name),
+            _ => self.name.clone(),
+        }
+    }
 }

@@ -9,6 +9,8 @@ mod doctor;
 mod explain;
 mod fake_web;
 mod home;
+#[cfg(unix)]
+mod leaving;
 mod lists;
 mod new;
 mod overview;

@@ -7,7 +7,7 @@ use toolwire::wire::{Prompt, Tool};
 use crate::{
     render,
     schema::{members, returns},
-    terminal::{printable, width},
+    terminal::{printable, printable_line, width},
 };
 
 /// How wide a signature may be before its arguments get lines of their own.
@@ -18,14 +18,16 @@ pub(super) const INDENT: usize = 4;
 /// `add(a: integer, b: integer) -> {sum: integer}`.
 pub(crate) fn tool_signature(tool: &Tool) -> String {
     let input = Value::Object(tool.input_schema.clone());
-    let arguments: Vec<(String, String)> =
-        members(&input, &input).iter().map(|member| split(&printable(&member.declaration(&input)))).collect();
+    let arguments: Vec<(String, String)> = members(&input, &input)
+        .iter()
+        .map(|member| split(&printable_line(&member.declaration(&input))))
+        .collect();
     let output = tool.output_schema.as_ref().map(|schema| {
         let schema = Value::Object(schema.clone());
         let kind = printable(&returns(&schema, COLUMNS - ") -> ".len()));
         format!(" {} {}", "->".dimmed(), kind.yellow())
     });
-    call(&printable(&tool.name), &arguments, &output.unwrap_or_default())
+    call(&printable_line(&tool.name), &arguments, &output.unwrap_or_default())
 }
 
 /// `greet(name, language?)`.
@@ -34,10 +36,10 @@ pub(crate) fn prompt_signature(prompt: &Prompt) -> String {
     let arguments: Vec<(String, String)> = arguments
         .map(|argument| {
             let mark = if argument.required == Some(true) { "" } else { "?" };
-            (format!("{}{mark}", printable(&argument.name)), String::new())
+            (format!("{}{mark}", printable_line(&argument.name)), String::new())
         })
         .collect();
-    call(&printable(&prompt.name), &arguments, "")
+    call(&printable_line(&prompt.name), &arguments, "")
 }
 
 /// The name and the rest of a declaration.
@@ -67,9 +69,9 @@ fn call(name: &str, arguments: &[(String, String)], output: &str) -> String {
 pub(super) fn place(uri: &str, name: &str, mime_type: Option<&str>, size: Option<u64>) -> String {
     let size = size.map(|size| render::size(usize::try_from(size).unwrap_or(usize::MAX)));
     let parts = [
-        Some(printable(uri).bold().green().to_string()),
-        (name != uri).then(|| printable(name).cyan().to_string()),
-        mime_type.map(|mime_type| printable(mime_type).yellow().to_string()),
+        Some(printable_line(uri).bold().green().to_string()),
+        (name != uri).then(|| printable_line(name).cyan().to_string()),
+        mime_type.map(|mime_type| printable_line(mime_type).yellow().to_string()),
         size.map(|size| size.dimmed().to_string()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")

@@ -11,7 +11,7 @@ use crate::{
     config::Places,
     failure::{Code, Failure},
     target::shell_word,
-    terminal::{Table, printable, width},
+    terminal::{Table, fit, printable, printable_line, width},
 };
 
 /// The whole width.
@@ -207,22 +207,7 @@ fn short(number: usize) -> String {
 
 /// A text for one cell: in one line, with nothing that controls a terminal, and not too wide.
 pub(super) fn cell(text: &str) -> String {
-    let text = printable(text).replace(['\n', '\t'], " ");
-    shortened(&text, MAX_CELL)
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    if width(text) <= most {
-        return text.to_owned();
-    }
-    let mut short = String::new();
-    for c in text.chars() {
-        if width(&short) + width(c.encode_utf8(&mut [0; 4])) >= most {
-            break;
-        }
-        short.push(c);
-    }
-    short + "…"
+    fit(&printable_line(text), MAX_CELL)
 }
 
 /// Breaks a line between words; a word that is too wide is cut. What the line begins with, all lines do.
@@ -233,7 +218,7 @@ fn wrap(line: &str, most: usize) -> Vec<String> {
     let indent: String = line.chars().take_while(|c| *c == ' ').take(most / 2).collect();
     let mut lines: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
-        let word = shortened(word, most - indent.len());
+        let word = fit(word, most - indent.len());
         match lines.last_mut() {
             Some(last) if width(last) + 1 + width(&word) <= most => {
                 last.push(' ');

@@ -21,7 +21,7 @@ use super::{
     web,
 };
 use crate::{
-    failure::{Code, Failure, Result},
+    failure::{Code, Result},
     target::{self, Address, Command, Target},
 };
 
@@ -75,10 +75,7 @@ pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children
     let connecting = builder.connect(children.starting(command, target.verbose));
     match tokio::time::timeout(target.timeout, connecting).await {
         Ok(connected) => Ok(connected?),
-        Err(_) => Err(Failure::new(
-            Code::Timeout,
-            format!("no connection within {} s", target.timeout.as_secs_f64()),
-        )),
+        Err(_) => Err(target::too_late(&target)),
     }
 }
 
@@ -128,6 +125,7 @@ impl Children {
 /// Asks for everything that the server says it has.
 async fn converse(client: &Client, target: &Target) -> Talk {
     let can = client.capabilities();
+    let mut lists = Lists { patience: target.timeout, gone: false };
     Talk {
         version: client.version(),
         server: client.server_info().cloned(),
@@ -136,35 +134,46 @@ async fn converse(client: &Client, target: &Target) -> Talk {
         silent_on_discover: false,
         legacy_refusal: None,
         sse: matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex,
-        tools: list(can.tools.is_some(), client.tools(), target.timeout).await,
-        resources: list(can.resources.is_some(), client.resources(), target.timeout).await,
-        templates: templates(client, target.timeout).await,
-        prompts: list(can.prompts.is_some(), client.prompts(), target.timeout).await,
+        tools: lists.collect(can.tools.is_some(), client.tools()).await,
+        resources: lists.collect(can.resources.is_some(), client.resources()).await,
+        templates: templates(client, &mut lists).await,
+        prompts: lists.collect(can.prompts.is_some(), client.prompts()).await,
     }
 }
 
-async fn templates(client: &Client, patience: Duration) -> Listed<toolwire::wire::ResourceTemplate> {
-    let listed = list(client.capabilities().resources.is_some(), client.resource_templates(), patience).await;
-    match listed {
+async fn templates(client: &Client, lists: &mut Lists) -> Listed<toolwire::wire::ResourceTemplate> {
+    let offered = client.capabilities().resources.is_some();
+    match lists.collect(offered, client.resource_templates()).await {
         // There is no capability for templates alone, so a server with resources need not know the method.
         Listed::Failed { why, .. } if why.contains("-32601") => Listed::NotOffered,
         listed => listed,
     }
 }
 
-async fn list<T: PageOf>(offered: bool, pages: Pages<T>, patience: Duration) -> Listed<T::Item> {
-    if !offered {
-        return Listed::NotOffered;
-    }
-    match tokio::time::timeout(patience, pages.collect()).await {
-        Ok(Ok(items)) => Listed::All(items),
-        Ok(Err(error)) => {
-            Listed::Failed { why: format!("{error:?}"), endless: error.kind() == ErrorKind::TooManyPages }
+/// The lists of a server, one after the other.
+struct Lists {
+    patience: Duration,
+    /// The connection was lost at one of them, so the others cannot be asked for.
+    gone: bool,
+}
+
+impl Lists {
+    async fn collect<T: PageOf>(&mut self, offered: bool, pages: Pages<T>) -> Listed<T::Item> {
+        if !offered || self.gone {
+            return Listed::NotOffered;
         }
-        Err(_) => Listed::Failed {
-            why: format!("not complete within {} s", patience.as_secs_f64()),
-            endless: false,
-        },
+        match tokio::time::timeout(self.patience, pages.collect()).await {
+            Ok(Ok(items)) => Listed::All(items),
+            Ok(Err(error)) => {
+                self.gone = error.kind() == ErrorKind::Closed;
+                let endless = error.kind() == ErrorKind::TooManyPages;
+                Listed::Failed { why: format!("{error:?}"), endless }
+            }
+            Err(_) => {
+                let why = format!("not complete within {} s", self.patience.as_secs_f64());
+                Listed::Failed { why, endless: false }
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::essential;
 use crate::{
     commands::trace::summary,
     failure::{Code, Failure, Result},
-    terminal::{Terminal, printable},
+    terminal::{Terminal, fit, printable},
     trace::Exchange,
 };
 
@@ -79,7 +79,7 @@ impl Report {
             );
             return Ok(());
         }
-        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
+        let text = fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
         self.terminal.print(format_args!(
             "{} {text}
     {}",
@@ -102,7 +102,7 @@ impl Report {
             self.calls.push(call);
             return Ok(());
         }
-        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
+        let text = fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
         if same {
             return self.terminal.print(format_args!("{} {text}", "=".green().bold()));
         }

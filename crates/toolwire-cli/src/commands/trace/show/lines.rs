@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::{
     commands::trace::{
         Recorded,
-        summary::{self, fit, one_line},
+        summary::{self, one_line},
     },
-    terminal::printable,
+    terminal::{fit, printable},
     trace::{Conversation, Exchange, Item, Notice, Outcome, Side, asks_for_input},
 };
 
