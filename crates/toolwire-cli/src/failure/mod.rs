@@ -57,6 +57,12 @@ impl Failure {
         self
     }
 
+    /// Says more behind what happened.
+    pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
+        self.message = format!("{}{more}", self.message);
+        self
+    }
+
     /// Adds what scripts may want to know besides.
     pub(crate) fn data(mut self, data: Value) -> Self {
         self.data = Some(data);

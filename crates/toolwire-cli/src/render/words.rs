@@ -19,9 +19,14 @@ pub(crate) fn columns() -> usize {
     crossterm::terminal::size().map_or(TEXT_COLUMNS, |(columns, _)| usize::from(columns).max(LEAST_COLUMNS))
 }
 
+/// How wide text may be that has a margin of this many columns: no screen is too wide for it, but some are narrow.
+pub(crate) fn room(margin: usize) -> usize {
+    columns().min(TEXT_COLUMNS).saturating_sub(margin).max(LEAST_COLUMNS)
+}
+
 /// The text with its lines broken between words, and every line indented.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    let room = columns().min(TEXT_COLUMNS).saturating_sub(indent).max(LEAST_COLUMNS);
+    let room = room(indent);
     let mut lines = Vec::new();
     for paragraph in text.trim_end().lines() {
         // What is indented is meant to be, as code in a description is.

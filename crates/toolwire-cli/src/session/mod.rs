@@ -101,7 +101,7 @@ pub(crate) async fn attended<T>(
     let outcome = tokio::select! {
         biased;
         why = &mut stopped => Err(why),
-        outcome = work(&client) => outcome,
+        outcome = work(&client) => outcome.map_err(|why| target.explained(why)),
     };
     ask::release_terminal();
     let patience = if outcome.as_ref().is_err_and(|why| why.code() == Code::Interrupted) {

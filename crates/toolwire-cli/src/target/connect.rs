@@ -2,7 +2,7 @@
 
 use toolwire::{
     ChildProcess, Client,
-    client::ClientBuilder,
+    client::{ClientBuilder, Observed},
     http::client::{Http, HttpError, WebSocket},
     wire::Root,
 };
@@ -15,6 +15,20 @@ use crate::{
 
 /// A client as the target's options want it, ready for handlers.
 pub(crate) fn builder(target: &Target) -> ClientBuilder {
+    let trace = target.trace.as_ref().map(|recorder| recorder.listener(&target.name, &target.address));
+    let lost = target.lost.clone();
+    unobserved(target).observe(move |observed| {
+        if let Observed::Failed(why) = &observed {
+            lost.note(why);
+        }
+        if let Some(trace) = &trace {
+            trace(observed);
+        }
+    })
+}
+
+/// The same for when every moment counts: nobody looks on, unless a trace is wanted.
+pub(crate) fn unobserved(target: &Target) -> ClientBuilder {
     let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
         .title("Toolwire")
         .era(target.era)
@@ -50,13 +64,14 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
 /// Says which server it was, unless that is said already.
 fn unconnected(failure: Failure, target: &Target) -> Failure {
     let named = failure.message().contains(&target.name);
-    if named { failure } else { failure.context(&target.name) }
+    let failure = if named { failure } else { failure.context(&target.name) };
+    target.explained(failure)
 }
 
 /// A failure to connect in time.
 pub(crate) fn too_late(target: &Target) -> Failure {
     let text = format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64());
-    Failure::new(Code::Timeout, text).hint(match target.address {
+    target.explained(Failure::new(Code::Timeout, text)).hint(match target.address {
         Address::Command(_) => {
             "a first start may download a package: try again, or give it more time with --timeout 120"
         }

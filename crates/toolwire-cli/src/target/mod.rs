@@ -2,16 +2,22 @@
 
 mod address;
 mod connect;
+mod lost;
 mod options;
 
 use std::time::Duration;
 
 use toolwire::client::EraChoice;
 
-use crate::trace::Recorder;
+use crate::{
+    failure::{Code, Failure},
+    terminal::printable,
+    trace::Recorder,
+};
 
 pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
-pub(crate) use connect::{builder, connect, process, too_late};
+pub(crate) use connect::{builder, connect, process, too_late, unobserved};
+pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
@@ -29,9 +35,19 @@ pub(crate) struct Target {
     pub(crate) verbose: bool,
     /// Where the conversation is written down.
     pub(crate) trace: Option<Recorder>,
+    /// What the server has sent in vain.
+    pub(crate) lost: Lost,
 }
 
 impl Target {
+    /// Adds to an answer that did not come what came instead.
+    pub(crate) fn explained(&self, failure: Failure) -> Failure {
+        match self.lost.last() {
+            Some(why) if failure.code() == Code::Timeout => failure.and(format!("; {}", printable(&why))),
+            _ => failure,
+        }
+    }
+
     /// The target as it is typed.
     pub(crate) fn typed(&self) -> String {
         match self.address {

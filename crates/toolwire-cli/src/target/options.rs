@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use toolwire::client::EraChoice;
 
-use super::{Address, Command, Target};
+use super::{Address, Command, Lost, Target};
 use crate::{
     config,
     failure::{Code, Failure, Result},
@@ -45,7 +45,7 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "VARIABLE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
 
-    /// Seconds that connecting, or an answer, may take
+    /// Seconds to wait for a connection, answer or progress
     #[arg(long, value_name = "SECONDS", default_value = TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: Duration,
 
@@ -151,7 +151,16 @@ impl TargetOptions {
         let verbose = terminal.verbose > 0;
         let trace = self.recorder(&name, &address)?;
         let roots = self.roots.clone();
-        Ok(Target { name, address, era: self.era, timeout: self.timeout, roots, verbose, trace })
+        Ok(Target {
+            name,
+            address,
+            era: self.era,
+            timeout: self.timeout,
+            roots,
+            verbose,
+            trace,
+            lost: Lost::default(),
+        })
     }
 
     /// Begins the trace before anything is started, so that a file that cannot be written costs nothing.

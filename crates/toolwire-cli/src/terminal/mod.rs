@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::failure::{Explain, Result};
 
 pub(crate) use closest::closest;
 pub(crate) use duration::duration;
@@ -45,8 +45,7 @@ impl Terminal {
     /// Data for people, as it is.
     pub(crate) fn print(self, text: impl std::fmt::Display) -> Result<()> {
         let mut out = anstream::stdout().lock();
-        writeln!(out, "{text}")?;
-        Ok(out.flush()?)
+        writeln!(out, "{text}").and_then(|()| out.flush()).context("standard output")
     }
 
     /// Data for scripts: one JSON value per line.

@@ -10,6 +10,8 @@ mod explain;
 mod fake_web;
 mod home;
 #[cfg(unix)]
+mod hostile;
+#[cfg(unix)]
 mod leaving;
 mod lists;
 mod new;

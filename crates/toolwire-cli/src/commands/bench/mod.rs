@@ -83,7 +83,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         warmup: options.warmup,
         calls: options.calls.map(NonZeroU32::get),
     };
-    let builder = target::builder(&words.target);
+    let builder = target::unobserved(&words.target);
     let measure = async |client: &Client| {
         let work = work(client, words.rest, given.unwrap_or_default(), &words.target).await?;
         if terminal.is_live() {

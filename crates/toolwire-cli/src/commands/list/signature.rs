@@ -10,8 +10,6 @@ use crate::{
     terminal::{printable, printable_line, width},
 };
 
-/// How wide a signature may be before its arguments get lines of their own.
-const COLUMNS: usize = 80;
 /// How far arguments and descriptions are indented.
 pub(super) const INDENT: usize = 4;
 
@@ -24,7 +22,7 @@ pub(crate) fn tool_signature(tool: &Tool) -> String {
         .collect();
     let output = tool.output_schema.as_ref().map(|schema| {
         let schema = Value::Object(schema.clone());
-        let kind = printable(&returns(&schema, COLUMNS - ") -> ".len()));
+        let kind = printable(&returns(&schema, render::room(") -> ".len())));
         format!(" {} {}", "->".dimmed(), kind.yellow())
     });
     call(&printable_line(&tool.name), &arguments, &output.unwrap_or_default())
@@ -55,7 +53,7 @@ fn call(name: &str, arguments: &[(String, String)], output: &str) -> String {
     let arguments: Vec<String> =
         arguments.iter().map(|(name, kind)| format!("{}{kind}", name.cyan())).collect();
     let line = format!("{name}({}){output}", arguments.join(", "));
-    if width(&line) <= COLUMNS {
+    if width(&line) <= render::room(0) {
         return line;
     }
     if arguments.is_empty() {
@@ -106,12 +104,12 @@ pub(super) fn shown_marks(marks: &[&str]) -> String {
 pub(super) fn with_description(signature: &str, description: Option<&str>, marks: &[&str]) -> String {
     let marks = shown_marks(marks);
     let first = description.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
-    let mut below = first.map(|line| shortened(&printable(line), COLUMNS - INDENT)).unwrap_or_default();
+    let mut below = first.map(|line| shortened(&printable(line), render::room(INDENT))).unwrap_or_default();
     if !marks.is_empty() {
         // The marks come behind the description when there is room, and below it when there is not.
         let gap = if below.is_empty() {
             ""
-        } else if width(&below) + 2 + width(&marks) <= COLUMNS - INDENT {
+        } else if width(&below) + 2 + width(&marks) <= render::room(INDENT) {
             "  "
         } else {
             "\n"
@@ -173,7 +171,7 @@ mod tests {
         assert_eq!(shown, "x()\n    First.  [read-only]");
         let long = "word ".repeat(30);
         let shown = plain(&with_description("x()", Some(&long), &["destructive"]));
-        assert!(shown.lines().all(|line| width(line) <= COLUMNS), "{shown}");
+        assert!(shown.lines().all(|line| width(line) <= render::room(0)), "{shown}");
         assert!(shown.ends_with("word…\n    [destructive]"), "{shown}");
     }
 }

@@ -10,12 +10,11 @@ use super::visit::{Outcome, Reached, Visited};
 use crate::{
     config::Places,
     failure::{Code, Failure},
+    render::room,
     target::shell_word,
     terminal::{Table, fit, printable, printable_line, width},
 };
 
-/// The whole width.
-const WIDTH: usize = 80;
 /// The widest cell; names can be of any length.
 const MAX_CELL: usize = 28;
 /// How many lines of a reason are shown; `toolwire doctor` has the rest.
@@ -88,7 +87,7 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
     let message = message.strip_prefix(&format!("{}: ", one.row.name)).unwrap_or(&message);
     let mut lines: Vec<String> = Vec::new();
     for line in format!("{name}: {message}").lines() {
-        lines.extend(wrap(line, WIDTH - 2));
+        lines.extend(wrap(line, room(2)));
     }
     if lines.len() > MAX_REASON_LINES {
         lines.truncate(MAX_REASON_LINES);
@@ -100,7 +99,7 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
         let _ = write!(text, "{mark}{line}");
     }
     for help in help(one, failure) {
-        for (index, line) in wrap(&places.short(&help), WIDTH - 4).iter().enumerate() {
+        for (index, line) in wrap(&places.short(&help), room(4)).iter().enumerate() {
             let mark = if index == 0 { "→" } else { " " };
             let _ = write!(text, "\n  {} {}", mark.cyan(), line.cyan());
         }

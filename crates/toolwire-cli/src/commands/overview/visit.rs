@@ -8,7 +8,7 @@ use toolwire::{Client, Era, Version, client::EraChoice, wire::Tool};
 use super::row::Row;
 use crate::{
     failure::{Code, Failure, Result},
-    target::{self, Target},
+    target::{self, Lost, Target},
 };
 
 /// How many bytes of JSON are taken for one token. It is a rule of thumb: models differ.
@@ -76,6 +76,7 @@ pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
             roots: Vec::new(),
             verbose,
             trace: None,
+            lost: Lost::default(),
         };
         visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
     }

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     http: Option<String>,
 
-    /// The same, told as the address for WebSocket clients: both speak at one place
+    /// The same for WebSocket clients: both speak at one place
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     #[arg(conflicts_with_all = ["http", "unix"])]
     ws: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["http", "allow_origin", "allow_host"])]
     unix: Option<std::path::PathBuf>,
 
-    /// Let web pages of this origin send requests; may be given several times
+    /// Let web pages of this origin ask; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 

@@ -21,7 +21,7 @@ use super::{
     web,
 };
 use crate::{
-    failure::{Code, Result},
+    failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
 };
 
@@ -54,6 +54,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
             (Err(Silence { code: failure.code(), text: failure.message().to_owned() }), child)
         }
     };
+    let child = Child { lost: target.lost.last(), ..child };
     let (web, proxy) = match (&target.address, &talk) {
         (Address::Http(remote), talk) => {
             let web = if talk.is_err() { web::examine(remote, target.timeout).await } else { None };
@@ -116,6 +117,7 @@ impl Children {
             starts: handles.len(),
             ending: report.map(|report| report.ending),
             stderr: last.stderr_tail(),
+            lost: None,
             junk_count: junk.count,
             junk: junk.lines.into(),
         }
@@ -125,7 +127,7 @@ impl Children {
 /// Asks for everything that the server says it has.
 async fn converse(client: &Client, target: &Target) -> Talk {
     let can = client.capabilities();
-    let mut lists = Lists { patience: target.timeout, gone: false };
+    let mut lists = Lists { target, gone: false };
     Talk {
         version: client.version(),
         server: client.server_info().cloned(),
@@ -141,7 +143,7 @@ async fn converse(client: &Client, target: &Target) -> Talk {
     }
 }
 
-async fn templates(client: &Client, lists: &mut Lists) -> Listed<toolwire::wire::ResourceTemplate> {
+async fn templates(client: &Client, lists: &mut Lists<'_>) -> Listed<toolwire::wire::ResourceTemplate> {
     let offered = client.capabilities().resources.is_some();
     match lists.collect(offered, client.resource_templates()).await {
         // There is no capability for templates alone, so a server with resources need not know the method.
@@ -151,29 +153,31 @@ async fn templates(client: &Client, lists: &mut Lists) -> Listed<toolwire::wire:
 }
 
 /// The lists of a server, one after the other.
-struct Lists {
-    patience: Duration,
+struct Lists<'a> {
+    target: &'a Target,
     /// The connection was lost at one of them, so the others cannot be asked for.
     gone: bool,
 }
 
-impl Lists {
+impl Lists<'_> {
     async fn collect<T: PageOf>(&mut self, offered: bool, pages: Pages<T>) -> Listed<T::Item> {
         if !offered || self.gone {
             return Listed::NotOffered;
         }
-        match tokio::time::timeout(self.patience, pages.collect()).await {
-            Ok(Ok(items)) => Listed::All(items),
+        let patience = self.target.timeout;
+        let (failure, endless) = match tokio::time::timeout(patience, pages.collect()).await {
+            Ok(Ok(items)) => return Listed::All(items),
             Ok(Err(error)) => {
                 self.gone = error.kind() == ErrorKind::Closed;
                 let endless = error.kind() == ErrorKind::TooManyPages;
-                Listed::Failed { why: format!("{error:?}"), endless }
+                (Failure::from(error), endless)
             }
             Err(_) => {
-                let why = format!("not complete within {} s", self.patience.as_secs_f64());
-                Listed::Failed { why, endless: false }
+                let why = format!("not complete within {} s", patience.as_secs_f64());
+                (Failure::new(Code::Timeout, why), false)
             }
-        }
+        };
+        Listed::Failed { why: self.target.explained(failure).message().to_owned(), endless }
     }
 }
 

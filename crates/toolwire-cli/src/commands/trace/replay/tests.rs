@@ -42,6 +42,7 @@ fn target(version: Version) -> Target {
         roots: Vec::new(),
         verbose: false,
         trace: None,
+        lost: target::Lost::default(),
     }
 }
 
