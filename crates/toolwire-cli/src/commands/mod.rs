@@ -63,7 +63,7 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Complete(options) => complete::run(&options, terminal).await,
         Command::Watch(options) => watch::run(&options, terminal).await,
         Command::Probe(options) => session::interruptible(probe::run(&options, terminal)).await,
-        Command::Doctor(options) => session::interruptible(doctor::run(&options, terminal)).await,
+        Command::Doctor(options) => session::interruptible(Box::pin(doctor::run(&options, terminal))).await,
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,

@@ -13,6 +13,9 @@ use crate::{
     terminal,
 };
 
+/// How large a message may be: pictures and files come in one piece. HTTP has the same limit.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
 /// A client as the target's options want it, ready for handlers.
 pub(crate) fn builder(target: &Target) -> ClientBuilder {
     let trace = target.trace.as_ref().map(|recorder| recorder.listener(&target.name, &target.address));
@@ -50,7 +53,9 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
             Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
             Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
             #[cfg(unix)]
-            Address::Unix(path) => Ok(builder.connect(toolwire::UnixSocket::new(path)).await?),
+            Address::Unix(path) => Ok(builder
+                .connect(toolwire::UnixSocket::new(path).max_message_bytes(MAX_MESSAGE_BYTES))
+                .await?),
             #[cfg(not(unix))]
             Address::Unix(_) => Err(Failure::new(Code::Usage, "this system has no unix sockets")),
         }
@@ -71,17 +76,19 @@ fn unconnected(failure: Failure, target: &Target) -> Failure {
 /// A failure to connect in time.
 pub(crate) fn too_late(target: &Target) -> Failure {
     let text = format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64());
-    target.explained(Failure::new(Code::Timeout, text)).hint(match target.address {
+    let hint = match target.address {
         Address::Command(_) => {
             "a first start may download a package: try again, or give it more time with --timeout 120"
         }
         _ => "is it running, and is the address right? --timeout 120 gives it more time",
-    })
+    };
+    target.explained(Failure::new(Code::Timeout, text).hint(hint))
 }
 
 /// The process that a command stands for.
 pub(crate) fn process(command: &Command, verbose: bool) -> ChildProcess {
-    let mut process = ChildProcess::command(&command.program).args(&command.args);
+    let process = ChildProcess::command(&command.program).args(&command.args);
+    let mut process = process.max_message_bytes(MAX_MESSAGE_BYTES);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &command.directory {
         process = process.current_dir(directory);

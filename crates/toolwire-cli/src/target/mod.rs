@@ -43,7 +43,10 @@ impl Target {
     /// Adds to an answer that did not come what came instead.
     pub(crate) fn explained(&self, failure: Failure) -> Failure {
         match self.lost.last() {
-            Some(why) if failure.code() == Code::Timeout => failure.and(format!("; {}", printable(&why))),
+            Some(why) if failure.code() == Code::Timeout => {
+                let doctor = format!("why? toolwire doctor {}", self.typed());
+                failure.and(format_args!("; {}", printable(&why))).hint(doctor)
+            }
             _ => failure,
         }
     }

@@ -27,7 +27,7 @@ fn what_came_instead_of_the_answer_is_told() {
     assert_eq!(ended.status.code(), Some(4), "{ended:?}");
     let said = "no answer to tools/list within 5s; the server sent something that is no message";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
-    assert!(ended.stderr.contains("--timeout"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("hint: why? toolwire doctor -- sh -c"), "{}", ended.stderr);
 }
 
 #[test]
