@@ -8,10 +8,7 @@ use toolwire::{
 };
 
 use super::{Address, Command, Remote, Target};
-use crate::{
-    failure::{Code, Failure, Result},
-    terminal,
-};
+use crate::failure::{Code, Failure, Result};
 
 /// How large a message may be: pictures and files come in one piece. HTTP has the same limit.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -48,7 +45,7 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
     let connecting = async {
         match &target.address {
             Address::Command(command) => {
-                Ok::<_, Failure>(builder.connect(process(command, target.verbose)).await?)
+                Ok::<_, Failure>(builder.connect(process(command, target.stderr)).await?)
             }
             Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
             Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
@@ -86,14 +83,17 @@ pub(crate) fn too_late(target: &Target) -> Failure {
 }
 
 /// The process that a command stands for.
-pub(crate) fn process(command: &Command, verbose: bool) -> ChildProcess {
+pub(crate) fn process(command: &Command, stderr: Option<fn(&str)>) -> ChildProcess {
     let process = ChildProcess::command(&command.program).args(&command.args);
     let mut process = process.max_message_bytes(MAX_MESSAGE_BYTES);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &command.directory {
         process = process.current_dir(directory);
     }
-    if verbose { process.on_stderr(terminal::server_said) } else { process }
+    match stderr {
+        Some(pass_on) => process.on_stderr(pass_on),
+        None => process,
+    }
 }
 
 fn http(remote: &Remote) -> Result<Http> {

@@ -31,8 +31,8 @@ pub(crate) struct Target {
     pub(crate) timeout: Duration,
     /// The folders that the server may work on.
     pub(crate) roots: Vec<std::path::PathBuf>,
-    /// Whether what the server writes to its standard error is passed on.
-    pub(crate) verbose: bool,
+    /// What is done with the lines that the server writes to its standard error.
+    pub(crate) stderr: Option<fn(&str)>,
     /// Where the conversation is written down.
     pub(crate) trace: Option<Recorder>,
     /// What the server has sent in vain.

@@ -148,7 +148,6 @@ impl TargetOptions {
             }
             Address::Unix(_) => {}
         }
-        let verbose = terminal.verbose > 0;
         let trace = self.recorder(&name, &address)?;
         let roots = self.roots.clone();
         Ok(Target {
@@ -157,7 +156,7 @@ impl TargetOptions {
             era: self.era,
             timeout: self.timeout,
             roots,
-            verbose,
+            stderr: terminal.passes_on(),
             trace,
             lost: Lost::default(),
         })

@@ -54,6 +54,15 @@ impl Terminal {
         self.print(text)
     }
 
+    /// What to do with the lines that servers write to their standard error, if anything.
+    pub(crate) const fn passes_on(self) -> Option<fn(&str)> {
+        match (self.verbose, self.json) {
+            (0, _) => None,
+            (_, false) => Some(server_said),
+            (_, true) => Some(server_said_json),
+        }
+    }
+
     /// A remark on standard error.
     pub(crate) fn note(self, text: impl std::fmt::Display) {
         let _ = writeln!(anstream::stderr(), "{text}");
@@ -68,6 +77,11 @@ impl Terminal {
 /// Passes on a line that a server wrote to its standard error.
 pub(crate) fn server_said(line: &str) {
     let _ = writeln!(anstream::stderr(), "{} {}", "server:".dimmed(), printable(line).dimmed());
+}
+
+/// The same for scripts, which get JSON on standard error as well.
+pub(crate) fn server_said_json(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", serde_json::json!({ "stderr": line }));
 }
 
 /// A server's text without what could control the terminal. Line feeds and tabs stay.

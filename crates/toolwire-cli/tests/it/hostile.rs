@@ -39,3 +39,13 @@ fn a_list_in_a_circle_is_an_invalid_answer() {
     let error: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
     assert_eq!(error["error"]["code"], "invalid-answer");
 }
+
+#[test]
+fn scripts_get_what_a_server_logs_as_json() {
+    let ended = run(toolwire(&["tools", "--json", "-v", "--", "sh", "-c", "echo oh >&2; exit 3"]));
+    assert_eq!(ended.status.code(), Some(4), "{ended:?}");
+    let lines: Vec<serde_json::Value> =
+        ended.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.contains(&serde_json::json!({ "stderr": "oh" })), "{}", ended.stderr);
+    assert_eq!(lines.last().unwrap()["error"]["code"], "connection-closed");
+}

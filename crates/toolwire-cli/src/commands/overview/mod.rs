@@ -103,12 +103,12 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Res
     let free = Arc::new(Semaphore::new(MAX_AT_ONCE));
     let mut visits = JoinSet::new();
     for (index, row) in rows.into_iter().enumerate() {
-        let (free, live, verbose) = (Arc::clone(&free), live.clone(), terminal.verbose > 0);
+        let (free, live, stderr) = (Arc::clone(&free), live.clone(), terminal.passes_on());
         visits.spawn(async move {
             // It is never closed, and if it were, nothing would need to wait.
             let _turn = free.acquire_owned().await;
             let shown = live.line(&row);
-            let outcome = visit::visit(row, timeout, verbose).await;
+            let outcome = visit::visit(row, timeout, stderr).await;
             shown.done(&outcome);
             (index, outcome)
         });

@@ -65,7 +65,7 @@ impl Visited {
 }
 
 /// Visits a server; it is ended again.
-pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
+pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -> Visited {
     let mut visited = Visited::not_tried(row);
     if let (Outcome::NotTried, Ok(address)) = (&visited.outcome, &visited.row.address) {
         let target = Target {
@@ -74,7 +74,7 @@ pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
             era: EraChoice::Auto,
             timeout: limit,
             roots: Vec::new(),
-            verbose,
+            stderr,
             trace: None,
             lost: Lost::default(),
         };

@@ -73,7 +73,7 @@ pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children
     let Address::Command(command) = &target.address else {
         return target::connect(&target, builder).await;
     };
-    let connecting = builder.connect(children.starting(command, target.verbose));
+    let connecting = builder.connect(children.starting(command, target.stderr));
     match tokio::time::timeout(target.timeout, connecting).await {
         Ok(connected) => Ok(connected?),
         Err(_) => Err(target::too_late(&target)),
@@ -89,11 +89,11 @@ impl Children {
     fn starting(
         &self,
         command: &Command,
-        verbose: bool,
+        stderr: Option<fn(&str)>,
     ) -> impl FnMut() -> std::future::Ready<std::io::Result<toolwire::transport::child::Child>> + Send {
         let (command, children) = (command.clone(), self.clone());
         move || {
-            let started = target::process(&command, verbose).spawn();
+            let started = target::process(&command, stderr).spawn();
             if let Ok(child) = &started {
                 children.0.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
             }
