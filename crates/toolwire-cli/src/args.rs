@@ -1,6 +1,6 @@
 //! What can be typed: the commands. Their options are beside what they do, in [`commands`](crate::commands).
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 use crate::commands::{
     bench, call, complete, config, demo, doctor, explain, list, new, overview, probe, prompt, read, serve,
@@ -16,17 +16,43 @@ A server is a configured name, a URL, or a program: -- COMMAND [ARGUMENTS]
   toolwire doctor github                      why does it not work?
   toolwire demo                               new here? take the tour";
 
+const TOOLS_HELP: &str = "\
+Examples:
+  toolwire tools github
+  toolwire tools github issue              those that have to do with issues
+  toolwire tools --long -- some-server     with all there is to know";
+
+const RESOURCES_HELP: &str = "\
+Examples:
+  toolwire resources files
+  toolwire resources files readme          those that have to do with it
+  toolwire resources --json -- some-server";
+
+const TEMPLATES_HELP: &str = "\
+Examples:
+  toolwire templates github
+  toolwire templates --long -- some-server";
+
+const PROMPTS_HELP: &str = "\
+Examples:
+  toolwire prompts github
+  toolwire prompts --long -- some-server";
+
 /// Toolwire: find, call, check and explain MCP servers, in every revision of the protocol
 #[derive(Debug, Parser)]
-#[command(name = "toolwire", version, after_help = AFTER_HELP)]
+#[command(name = "toolwire", version, after_help = AFTER_HELP, disable_help_flag = true)]
 pub(crate) struct Cli {
     /// Print JSON instead of text for people
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 1000)]
     pub(crate) json: bool,
 
     /// Say more: what servers write to standard error, and what is going on
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 1001)]
     pub(crate) verbose: u8,
+
+    /// Print help
+    #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 1002)]
+    pub(crate) help: Option<bool>,
 
     /// What to do; without it, the configured servers are listed.
     #[command(subcommand)]
@@ -38,16 +64,28 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     List(overview::Options),
     /// List the tools of a server
-    #[command(override_usage = "toolwire tools [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
+    #[command(
+        override_usage = "toolwire tools [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]",
+        after_help = TOOLS_HELP
+    )]
     Tools(list::Options),
     /// List the resources of a server
-    #[command(override_usage = "toolwire resources [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
+    #[command(
+        override_usage = "toolwire resources [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]",
+        after_help = RESOURCES_HELP
+    )]
     Resources(list::Options),
     /// List the resource templates of a server
-    #[command(override_usage = "toolwire templates [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
+    #[command(
+        override_usage = "toolwire templates [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]",
+        after_help = TEMPLATES_HELP
+    )]
     Templates(list::Options),
     /// List the prompts of a server
-    #[command(override_usage = "toolwire prompts [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]")]
+    #[command(
+        override_usage = "toolwire prompts [SERVER] [PATTERN] [OPTIONS] [-- COMMAND [ARGUMENTS]...]",
+        after_help = PROMPTS_HELP
+    )]
     Prompts(list::Options),
     Call(call::Options),
     Read(read::Options),

@@ -39,7 +39,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { ExitCode::from(Code::Usage.exit()) } else { ExitCode::SUCCESS };
     }
+    Failure::new(Code::Usage, summary(error)).hint("toolwire --help").exit(true)
+}
+
+/// What is wrong with a command line, in one line: the first paragraph of what people are told.
+fn summary(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    Failure::new(Code::Usage, message).hint("toolwire --help").exit(true)
+    let paragraph = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    paragraph.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }

@@ -13,7 +13,7 @@ use super::format;
 use crate::{
     arguments::{coerce, number},
     schema,
-    terminal::printable,
+    terminal::{printable, printable_line},
 };
 
 /// A field and everything that is known about it.
@@ -62,8 +62,8 @@ struct Choice {
 impl Choice {
     fn new(value: &str, title: Option<&str>) -> Self {
         let label = match title {
-            Some(title) if title != value => format!("{} ({})", one_line(title), one_line(value)),
-            _ => one_line(value),
+            Some(title) if title != value => format!("{} ({})", printable_line(title), printable_line(value)),
+            _ => printable_line(value),
         };
         Self { value: value.to_owned(), label }
     }
@@ -142,8 +142,8 @@ impl Field {
     }
 
     fn described(name: &str, said: &Value, required: bool, kind: Kind) -> Self {
-        let text = |key: &str| said.get(key).and_then(Value::as_str).map(one_line);
-        let label = text("title").unwrap_or_else(|| one_line(name));
+        let text = |key: &str| said.get(key).and_then(Value::as_str).map(printable_line);
+        let label = text("title").unwrap_or_else(|| printable_line(name));
         let help = text("description").unwrap_or_default();
         let default = said.get("default").filter(|default| !default.is_null()).cloned();
         Self { name: name.to_owned(), label, help, required, default, kind: Arc::new(kind) }
@@ -279,11 +279,6 @@ impl Field {
             _ => Ok(Some(Value::from(text))),
         }
     }
-}
-
-/// A server's text for a place that has one line.
-fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
 }
 
 fn how_many(count: u64, least: u64, most: u64) -> Result<(), String> {

@@ -23,6 +23,7 @@ use std::time::Duration;
 use crate::{
     args::{Cli, Command},
     failure::{Explain, Result},
+    session,
     terminal::Terminal,
 };
 
@@ -34,10 +35,10 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     let terminal = Terminal { json: cli.json, verbose: cli.verbose };
     // These need no runtime, and are asked for by shells on every start.
     match &cli.command {
-        Some(Command::Completions(options)) => return shell::completions(options),
-        Some(Command::Man(options)) => return shell::man(options),
+        Some(Command::Completions(options)) => return shell::completions(options, terminal),
+        Some(Command::Man(options)) => return shell::man(options, terminal),
         Some(Command::Explain(options)) => return explain::run(options, terminal),
-        Some(Command::Demo(options)) => return demo::run(options),
+        Some(Command::Demo(options)) => return demo::run(options, terminal),
         _ => {}
     }
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
@@ -61,8 +62,8 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Prompt(options) => prompt::run(&options, terminal).await,
         Command::Complete(options) => complete::run(&options, terminal).await,
         Command::Watch(options) => watch::run(&options, terminal).await,
-        Command::Probe(options) => probe::run(&options, terminal).await,
-        Command::Doctor(options) => doctor::run(&options, terminal).await,
+        Command::Probe(options) => session::interruptible(probe::run(&options, terminal)).await,
+        Command::Doctor(options) => session::interruptible(Box::pin(doctor::run(&options, terminal))).await,
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,

@@ -4,12 +4,8 @@ use super::{Configured, Found, Host};
 use crate::{
     failure::{Code, Failure, Result},
     target::shell_word,
+    terminal::{closest, printable},
 };
-
-/// How alike two names must be for one to be offered in place of the other, from 0 to 1.
-const ALIKE: f64 = 0.75;
-/// How many names are offered.
-const MAX_OFFERED: usize = 3;
 
 /// Where the server is that a name stands for: a name, or exactly `HOST:NAME`.
 ///
@@ -36,9 +32,10 @@ pub(super) fn choose(mut found: Found, name: &str) -> Result<Configured> {
 
 fn unknown(found: &Found, name: &str) -> Failure {
     let failure = Failure::new(Code::UnknownServer, format!("no server is configured as `{name}`"));
-    let alike = alike(found, name);
+    let wanted = name.split_once(':').map_or(name, |(_, name)| name);
+    let alike = closest(wanted, found.servers.iter().map(|server| server.name.as_str()));
     if !alike.is_empty() {
-        let alike: Vec<_> = alike.iter().map(|name| shell_word(name)).collect();
+        let alike: Vec<_> = alike.into_iter().map(|name| shell_word(&printable(name))).collect();
         return failure.hint(format!("did you mean {}?", alike.join(" or ")));
     }
     if let Some(broken) = found.broken.first() {
@@ -46,19 +43,4 @@ fn unknown(found: &Found, name: &str) -> Failure {
         return failure.hint(format!("perhaps it is in a file that cannot be read: {message}"));
     }
     failure.hint("toolwire lists those that are; a URL or -- COMMAND [ARGUMENTS] needs no configuration")
-}
-
-/// The names most like this one, best first.
-fn alike<'a>(found: &'a Found, name: &str) -> Vec<&'a str> {
-    let wanted = name.split_once(':').map_or(name, |(_, name)| name).to_lowercase();
-    let likeness = |server: &'a Configured| {
-        let candidate = server.name.to_lowercase();
-        let part = wanted.len() >= 2 && (candidate.contains(&wanted) || wanted.contains(&candidate));
-        let score = if part { 1.0 } else { strsim::jaro_winkler(&candidate, &wanted) };
-        (score >= ALIKE).then_some((score, server.name.as_str()))
-    };
-    let mut alike: Vec<_> = found.servers.iter().filter_map(likeness).collect();
-    alike.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
-    alike.dedup_by_key(|(_, name)| *name);
-    alike.into_iter().take(MAX_OFFERED).map(|(_, name)| name).collect()
 }

@@ -18,8 +18,14 @@ const MAX_DATA_CHARS: usize = 1000;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let mut text = format!("{error:?}");
-        let Some(rpc) = error.rpc() else { return Self::new(code(&error), printable(&text)) };
+        let mut text = told(&error);
+        let Some(rpc) = error.rpc() else {
+            let failure = Self::new(code(&error), printable(&text));
+            return match error.kind() {
+                ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
+                _ => failure,
+            };
+        };
         if let Some(data) = &rpc.data {
             text = format!("{text}\n  data: {}", shortened(data.text()));
         }
@@ -32,6 +38,21 @@ impl From<Error> for Failure {
             None => failure,
         }
     }
+}
+
+/// What happened and why, each cause once: some errors say what theirs is, and others do not.
+fn told(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        // Why a program cannot be started is said in full, and better than the system does.
+        next = if is_spawn_error(cause) { None } else { cause.source() };
+    }
+    text
 }
 
 /// The pages that have to be visited before the call is made again.
@@ -70,7 +91,7 @@ fn code(error: &Error) -> Code {
         ErrorKind::Connect => Code::Unreachable,
         ErrorKind::NoCommonVersion => Code::NoCommonVersion,
         ErrorKind::NotInThisVersion | ErrorKind::NotAdvertised => Code::NotSupported,
-        ErrorKind::InvalidResponse => Code::InvalidAnswer,
+        ErrorKind::InvalidResponse | ErrorKind::TooManyPages => Code::InvalidAnswer,
         ErrorKind::InvalidParams => Code::InvalidArguments,
         ErrorKind::Unanswerable => Code::Unanswerable,
         _ => Code::Other,

@@ -57,6 +57,12 @@ impl Failure {
         self
     }
 
+    /// Says more behind what happened.
+    pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
+        self.message = format!("{}{more}", self.message);
+        self
+    }
+
     /// Adds what scripts may want to know besides.
     pub(crate) fn data(mut self, data: Value) -> Self {
         self.data = Some(data);
@@ -135,14 +141,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        let broken_pipe = error.chain().filter_map(|cause| cause.downcast_ref()).any(broken);
-        Self { broken_pipe, ..Self::new(Code::Other, format!("{error:#}")) }
-    }
-}
-
 /// Adds to the failure of a result.
 pub(crate) trait Explain<T> {
     /// Says what to do when this fails.
@@ -190,7 +188,7 @@ mod tests {
     fn only_a_reader_that_left_is_no_failure() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(Failure::from(broken()).hint("x").broken_pipe);
-        assert!(Failure::from(anyhow::Error::new(broken()).context("while printing")).broken_pipe);
+        assert!(Failure::from(broken()).context("while printing").broken_pipe);
         assert!(!Failure::from(io::Error::other("disk on fire")).broken_pipe);
     }
 }

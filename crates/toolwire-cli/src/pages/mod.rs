@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod tests;
 
+use crate::terminal::closest;
+
 /// What is known about a code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -99,19 +101,14 @@ pub(crate) fn find(code: &str) -> Option<&'static Page> {
     })
 }
 
-/// The codes that are written much like this one, the closest first.
+/// The codes that are written much like this one, the closest first, or else those whose titles have the word.
 pub(crate) fn close_to(code: &str) -> Vec<&'static str> {
-    const ENOUGH: f64 = 0.75;
     const MOST: usize = 3;
-    let code = code.to_ascii_lowercase();
-    let likeness = |page: &Page| {
-        let part =
-            code.len() > 2 && (page.code.contains(&code) || page.title().to_lowercase().contains(&code));
-        let letters = strsim::jaro_winkler(&code, page.code);
-        if part { letters.max(0.9) } else { letters }
-    };
-    let mut close: Vec<_> = all().map(|page| (likeness(page), page.code)).collect();
-    close.retain(|(likeness, _)| *likeness >= ENOUGH);
-    close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    close.into_iter().take(MOST).map(|(_, code)| code).collect()
+    let close = closest(code, all().map(|page| page.code));
+    if !close.is_empty() || code.is_empty() {
+        return close;
+    }
+    let word = code.to_lowercase();
+    let about = all().filter(|page| page.title().to_lowercase().contains(&word));
+    about.map(|page| page.code).take(MOST).collect()
 }

@@ -14,7 +14,7 @@ use toolwire::{
 
 use super::{Saver, columns, structured};
 use crate::{
-    failure::Result,
+    failure::{Code, Result},
     terminal::{Terminal, printable},
 };
 
@@ -108,8 +108,15 @@ fn binary(block: &Content, saver: &mut Saver) -> Result<Option<String>> {
 }
 
 fn show(terminal: Terminal, block: &Content, saver: &mut Saver) -> Result<()> {
-    if let Some(piece) = binary(block, saver)? {
-        return terminal.print(piece);
+    match binary(block, saver) {
+        Ok(Some(piece)) => return terminal.print(piece),
+        Ok(None) => {}
+        // What cannot be understood does not hide the rest.
+        Err(failure) if failure.code() == Code::InvalidAnswer => {
+            terminal.warn(failure);
+            return Ok(());
+        }
+        Err(failure) => return Err(failure),
     }
     match block {
         Content::Text(block) => text(&block.text),

@@ -12,4 +12,4 @@ pub(crate) use conversation::message;
 pub(crate) use files::{Saver, decode};
 pub(crate) use live::{Live, log_line};
 pub(crate) use structured::structured;
-pub(crate) use words::{columns, indented, size, wrapped};
+pub(crate) use words::{columns, indented, room, size, wrapped};

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::terminal::width;
+use crate::terminal::{self, width};
 
 /// How wide text for people is where nothing says otherwise, and at most.
 const TEXT_COLUMNS: usize = 80;
@@ -19,27 +19,22 @@ pub(crate) fn columns() -> usize {
     crossterm::terminal::size().map_or(TEXT_COLUMNS, |(columns, _)| usize::from(columns).max(LEAST_COLUMNS))
 }
 
+/// How wide text may be that has a margin of this many columns: no screen is too wide for it, but some are narrow.
+pub(crate) fn room(margin: usize) -> usize {
+    columns().min(TEXT_COLUMNS).saturating_sub(margin).max(LEAST_COLUMNS)
+}
+
 /// The text with its lines broken between words, and every line indented.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    let room = columns().min(TEXT_COLUMNS).saturating_sub(indent).max(LEAST_COLUMNS);
+    let room = room(indent);
     let mut lines = Vec::new();
     for paragraph in text.trim_end().lines() {
-        let mut line = String::new();
         // What is indented is meant to be, as code in a description is.
         if paragraph.starts_with([' ', '\t']) || width(paragraph) <= room {
             lines.push(paragraph.trim_end().to_owned());
             continue;
         }
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && width(&line) + 1 + width(word) > room {
-                lines.push(std::mem::take(&mut line));
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line += word;
-        }
-        lines.push(line);
+        lines.extend(terminal::wrapped(paragraph, room));
     }
     indented(&lines.join("\n"), indent)
 }

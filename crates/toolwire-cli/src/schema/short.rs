@@ -104,6 +104,9 @@ impl Writer<'_> {
             return value.to_string();
         }
         if let Some(values) = object.get("enum").and_then(Value::as_array) {
+            if values.is_empty() {
+                return "never".to_owned();
+            }
             let shown = values.iter().take(MAX_CHOICES).map(ToString::to_string);
             let more = (values.len() > MAX_CHOICES).then(|| "…".to_owned());
             return union(shown.chain(more));
@@ -198,6 +201,7 @@ mod tests {
     fn types_read_like_a_header_file() {
         for (schema, expected) in [
             (json!({ "type": "integer" }), "integer"),
+            (json!({ "enum": [] }), "never"),
             (json!({ "enum": ["a", "b"] }), r#""a" | "b""#),
             (json!({ "type": ["null", "string"] }), "string | null"),
             (json!({ "type": "array", "items": { "type": "string" } }), "string[]"),

@@ -1,8 +1,11 @@
 //! From the connection to its end: whatever happens in between, the client is closed and nothing is left behind.
 
+mod signal;
+
 use std::{
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::sync::Notify;
@@ -13,6 +16,11 @@ use crate::{
     failure::{Code, Failure, Result},
     target::{self, Target},
 };
+
+pub(crate) use signal::signalled;
+
+/// How long a server may take to end after Ctrl-C before it is made to.
+const PARTING: Duration = Duration::from_millis(500);
 
 /// A way to end a session from inside a handler, which has nobody to return a failure to.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +46,7 @@ impl Stop {
                 let why = self.0.why.lock().unwrap_or_else(PoisonError::into_inner).take();
                 why.unwrap_or_else(interrupted)
             }
-            () = ctrl_c() => interrupted(),
+            () = signalled() => interrupted(),
         }
     }
 }
@@ -48,10 +56,22 @@ pub(crate) fn interrupted() -> Failure {
     Failure::new(Code::Interrupted, "interrupted; the server has been told to stop what it was doing")
 }
 
-async fn ctrl_c() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the signal ends the program by itself.
-        std::future::pending::<()>().await;
+/// Does something that can be left at any time: Ctrl-C drops it, and what it has started with it.
+pub(crate) async fn interruptible<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        biased;
+        () = signalled() => Err(Failure::new(Code::Interrupted, "interrupted; what was started is ended")),
+        outcome = work => outcome,
+    }
+}
+
+/// Adds what to type next to a failure to connect that does not say it.
+fn advised(failure: Failure, target: &Target) -> Failure {
+    match failure.code() {
+        _ if failure.advice().is_some() => failure,
+        Code::Usage => failure,
+        Code::AuthNeeded => failure.hint("give it a token: --bearer-env VARIABLE, or --header 'NAME: VALUE'"),
+        _ => failure.hint(format!("why? toolwire doctor {}", target.typed())),
     }
 }
 
@@ -75,19 +95,24 @@ pub(crate) async fn attended<T>(
     let client = tokio::select! {
         biased;
         why = &mut stopped => return Err(why),
-        client = target::connect(target, builder) => client?,
+        client = target::connect(target, builder) => client.map_err(|why| advised(why, target))?,
     };
     // The work is dropped when it is not finished, and with it every call: the server is told so.
     let outcome = tokio::select! {
         biased;
         why = &mut stopped => Err(why),
-        outcome = work(&client) => outcome,
+        outcome = work(&client) => outcome.map_err(|why| target.explained(why)),
     };
     ask::release_terminal();
+    let patience = if outcome.as_ref().is_err_and(|why| why.code() == Code::Interrupted) {
+        PARTING
+    } else {
+        Duration::MAX
+    };
     tokio::select! {
-        _ = client.close() => {}
-        // Whoever presses Ctrl-C again does not want to wait for the server's end.
-        () = ctrl_c() => {}
+        _ = tokio::time::timeout(patience, client.close()) => {}
+        // Whoever presses Ctrl-C now does not want to wait for the server's end.
+        () = signalled() => {}
     }
     outcome
 }

@@ -39,7 +39,7 @@ impl Address {
         match word.split_once(':')? {
             ("http" | "https", rest) if rest.starts_with("//") => Some(Self::Http(remote())),
             ("ws" | "wss", rest) if rest.starts_with("//") => Some(Self::WebSocket(remote())),
-            ("unix", path) => Some(Self::Unix(path.trim_start_matches("//").into())),
+            ("unix", path) if !path.is_empty() => Some(Self::Unix(path.trim_start_matches("//").into())),
             _ => None,
         }
     }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(transport("http://127.0.0.1:3000/mcp"), Some("http"));
         assert_eq!(transport("wss://example.com"), Some("websocket"));
         assert_eq!(transport("unix:/run/x.sock"), Some("unix"));
-        for name in ["github", "a:b", "http:", "c:/windows", ""] {
+        for name in ["github", "a:b", "http:", "c:/windows", "unix:", ""] {
             assert_eq!(transport(name), None, "{name}");
         }
     }

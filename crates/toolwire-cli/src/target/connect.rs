@@ -2,63 +2,98 @@
 
 use toolwire::{
     ChildProcess, Client,
-    client::ClientBuilder,
+    client::{ClientBuilder, Observed},
     http::client::{Http, HttpError, WebSocket},
     wire::Root,
 };
 
 use super::{Address, Command, Remote, Target};
-use crate::{
-    failure::{Code, Explain, Failure, Result},
-    terminal,
-};
+use crate::failure::{Code, Failure, Result};
+
+/// How large a message may be: pictures and files come in one piece. HTTP has the same limit.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A client as the target's options want it, ready for handlers.
 pub(crate) fn builder(target: &Target) -> ClientBuilder {
+    let trace = target.trace.as_ref().map(|recorder| recorder.listener(&target.name, &target.address));
+    let lost = target.lost.clone();
+    unobserved(target).observe(move |observed| {
+        if let Observed::Failed(why) = &observed {
+            lost.note(why);
+        }
+        if let Some(trace) = &trace {
+            trace(observed);
+        }
+    })
+}
+
+/// The same for when every moment counts: nobody looks on, unless a trace is wanted.
+pub(crate) fn unobserved(target: &Target) -> ClientBuilder {
     let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
         .title("Toolwire")
         .era(target.era)
         .request_timeout(target.timeout);
+    let builder = match &target.trace {
+        Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
+        None => builder,
+    };
     if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
 }
 
 /// Connects, or says why not. Nothing that was started is left behind.
 pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client> {
-    let builder = match &target.trace {
-        Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
-        None => builder,
-    };
     let connecting = async {
         match &target.address {
             Address::Command(command) => {
-                Ok::<_, Failure>(builder.connect(process(command, target.verbose)).await?)
+                Ok::<_, Failure>(builder.connect(process(command, target.stderr)).await?)
             }
             Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
             Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
             #[cfg(unix)]
-            Address::Unix(path) => Ok(builder.connect(toolwire::UnixSocket::new(path)).await?),
+            Address::Unix(path) => Ok(builder
+                .connect(toolwire::UnixSocket::new(path).max_message_bytes(MAX_MESSAGE_BYTES))
+                .await?),
             #[cfg(not(unix))]
             Address::Unix(_) => Err(Failure::new(Code::Usage, "this system has no unix sockets")),
         }
     };
     match tokio::time::timeout(target.timeout, connecting).await {
-        Ok(connected) => connected.context(&target.name),
-        Err(_) => Err(Failure::new(
-            Code::Timeout,
-            format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64()),
-        )
-        .hint("a first start may download a package: try again, or give it more time with --timeout 120")),
+        Ok(connected) => connected.map_err(|failure| unconnected(failure, target)),
+        Err(_) => Err(too_late(target)),
     }
 }
 
+/// Says which server it was, unless that is said already.
+fn unconnected(failure: Failure, target: &Target) -> Failure {
+    let named = failure.message().contains(&target.name);
+    let failure = if named { failure } else { failure.context(&target.name) };
+    target.explained(failure)
+}
+
+/// A failure to connect in time.
+pub(crate) fn too_late(target: &Target) -> Failure {
+    let text = format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64());
+    let hint = match target.address {
+        Address::Command(_) => {
+            "a first start may download a package: try again, or give it more time with --timeout 120"
+        }
+        _ => "is it running, and is the address right? --timeout 120 gives it more time",
+    };
+    target.explained(Failure::new(Code::Timeout, text).hint(hint))
+}
+
 /// The process that a command stands for.
-pub(crate) fn process(command: &Command, verbose: bool) -> ChildProcess {
-    let mut process = ChildProcess::command(&command.program).args(&command.args);
+pub(crate) fn process(command: &Command, stderr: Option<fn(&str)>) -> ChildProcess {
+    let process = ChildProcess::command(&command.program).args(&command.args);
+    let mut process = process.max_message_bytes(MAX_MESSAGE_BYTES);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &command.directory {
         process = process.current_dir(directory);
     }
-    if verbose { process.on_stderr(terminal::server_said) } else { process }
+    match stderr {
+        Some(pass_on) => process.on_stderr(pass_on),
+        None => process,
+    }
 }
 
 fn http(remote: &Remote) -> Result<Http> {
@@ -84,7 +119,8 @@ fn misdescribed(error: &HttpError) -> Failure {
 fn roots(target: &Target) -> Vec<Root> {
     let root = |folder: &std::path::PathBuf| {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-        Root::new(format!("file://{}", folder.display()))
+        // Spaces and the like are written as URIs have them; only a relative path cannot be one.
+        reqwest::Url::from_file_path(folder).ok().map(|uri| Root::new(uri.to_string()))
     };
-    target.roots.iter().map(root).collect()
+    target.roots.iter().filter_map(root).collect()
 }

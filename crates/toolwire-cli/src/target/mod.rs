@@ -2,16 +2,22 @@
 
 mod address;
 mod connect;
+mod lost;
 mod options;
 
 use std::time::Duration;
 
 use toolwire::client::EraChoice;
 
-use crate::trace::Recorder;
+use crate::{
+    failure::{Code, Failure},
+    terminal::printable,
+    trace::Recorder,
+};
 
 pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
-pub(crate) use connect::{builder, connect, process};
+pub(crate) use connect::{builder, connect, process, too_late, unobserved};
+pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
@@ -25,8 +31,32 @@ pub(crate) struct Target {
     pub(crate) timeout: Duration,
     /// The folders that the server may work on.
     pub(crate) roots: Vec<std::path::PathBuf>,
-    /// Whether what the server writes to its standard error is passed on.
-    pub(crate) verbose: bool,
+    /// What is done with the lines that the server writes to its standard error.
+    pub(crate) stderr: Option<fn(&str)>,
     /// Where the conversation is written down.
     pub(crate) trace: Option<Recorder>,
+    /// What the server has sent in vain.
+    pub(crate) lost: Lost,
+}
+
+impl Target {
+    /// Adds to an answer that did not come what came instead.
+    pub(crate) fn explained(&self, failure: Failure) -> Failure {
+        match self.lost.last() {
+            Some(why) if failure.code() == Code::Timeout => {
+                let doctor = format!("why? toolwire doctor {}", self.typed());
+                failure.and(format_args!("; {}", printable(&why))).hint(doctor)
+            }
+            _ => failure,
+        }
+    }
+
+    /// The target as it is typed.
+    pub(crate) fn typed(&self) -> String {
+        match self.address {
+            Address::Command(_) if self.name == self.address.to_string() => format!("-- {}", self.name),
+            Address::Command(_) => shell_word(&self.name),
+            _ => self.name.clone(),
+        }
+    }
 }

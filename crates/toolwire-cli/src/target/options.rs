@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use toolwire::client::EraChoice;
 
-use super::{Address, Command, Target};
+use super::{Address, Command, Lost, Target};
 use crate::{
     config,
     failure::{Code, Failure, Result},
@@ -25,11 +25,11 @@ const TIMEOUT: &str = "30";
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct TargetOptions {
-    /// Start this program and speak to it over its standard input and output
-    #[arg(last = true, value_name = "COMMAND")]
+    /// Behind --: start this program and speak to it over its standard input and output
+    #[arg(last = true, value_name = "COMMAND", help_heading = None)]
     pub(crate) command: Vec<String>,
 
-    /// Protocol versions to speak: auto, modern, legacy, or one such as 2025-06-18
+    /// Speak modern, legacy or a version such as 2025-06-18
     #[arg(long, value_name = "ERA", default_value = "auto", value_parser = era)]
     pub(crate) era: EraChoice,
 
@@ -45,7 +45,7 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "VARIABLE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
 
-    /// Seconds that connecting, or an answer, may take
+    /// Seconds to wait for a connection, answer or progress
     #[arg(long, value_name = "SECONDS", default_value = TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: Duration,
 
@@ -74,10 +74,14 @@ impl TargetOptions {
     /// The server that is meant. It is the first of the words, unless there is a command after `--`.
     pub(crate) fn words<'a>(&self, words: &'a [String], terminal: Terminal) -> Result<Words<'a>> {
         if !self.command.is_empty() {
-            return Ok(Words { target: self.started(terminal)?, rest: words });
+            let target = self.started(terminal)?;
+            return self.fitting(&target.address).map(|()| Words { target, rest: words });
         }
         match words.split_first() {
-            Some((word, rest)) => Ok(Words { target: self.named(word, terminal)?, rest }),
+            Some((word, rest)) => {
+                let target = self.named(word, terminal)?;
+                self.fitting(&target.address).map(|()| Words { target, rest })
+            }
             None => Err(Failure::new(Code::Usage, "which server?").hint(
                 "give a configured name (toolwire lists them), a URL, or a program: -- COMMAND [ARGUMENTS]",
             )),
@@ -94,6 +98,24 @@ impl TargetOptions {
                 format!("both `{word}` and a program after -- are given; which server is meant?"),
             )),
         }
+    }
+
+    /// Refuses options that would mean nothing to this server.
+    fn fitting(&self, address: &Address) -> Result<()> {
+        let is_remote = matches!(address, Address::Http(_) | Address::WebSocket(_));
+        if !is_remote && (!self.header.is_empty() || self.bearer_env.is_some()) {
+            let text = "--header and --bearer-env are for servers at a URL, and this is none";
+            return Err(
+                Failure::new(Code::Usage, text).hint("a program is told by a variable: --env NAME=VALUE")
+            );
+        }
+        if !matches!(address, Address::Command(_)) && !self.env.is_empty() {
+            let text = "--env is for programs that are started, and this server runs already";
+            return Err(
+                Failure::new(Code::Usage, text).hint("it is told by a header: --header 'NAME: VALUE'")
+            );
+        }
+        Ok(())
     }
 
     fn started(&self, terminal: Terminal) -> Result<Target> {
@@ -126,10 +148,18 @@ impl TargetOptions {
             }
             Address::Unix(_) => {}
         }
-        let verbose = terminal.verbose > 0;
         let trace = self.recorder(&name, &address)?;
         let roots = self.roots.clone();
-        Ok(Target { name, address, era: self.era, timeout: self.timeout, roots, verbose, trace })
+        Ok(Target {
+            name,
+            address,
+            era: self.era,
+            timeout: self.timeout,
+            roots,
+            stderr: terminal.passes_on(),
+            trace,
+            lost: Lost::default(),
+        })
     }
 
     /// Begins the trace before anything is started, so that a file that cannot be written costs nothing.

@@ -2,6 +2,8 @@
 
 /// How much a name must be like another to be offered.
 const LEAST_LIKENESS: f64 = 0.75;
+/// How many letters a part of a name has, to be taken for one.
+const LEAST_PART: usize = 2;
 /// How many names are offered.
 const MAX_OFFERED: usize = 3;
 
@@ -10,13 +12,15 @@ pub(crate) fn closest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
     let name = name.to_lowercase();
     let likeness = |other: &str| {
         let other = other.to_lowercase();
-        // A part of a name is as good as most of its letters.
-        let part = !name.is_empty() && (other.contains(&name) || name.contains(&other));
+        // A part of a name is as good as most of its letters, unless it is in every other name.
+        let part =
+            name.len().min(other.len()) >= LEAST_PART && (other.contains(&name) || name.contains(&other));
         strsim::jaro_winkler(&name, &other).max(if part { 0.9 } else { 0.0 })
     };
     let mut offered: Vec<(f64, &str)> = names.into_iter().map(|other| (likeness(other), other)).collect();
     offered.retain(|(likeness, _)| *likeness >= LEAST_LIKENESS);
     offered.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    offered.dedup_by_key(|(_, name)| *name);
     offered.into_iter().take(MAX_OFFERED).map(|(_, name)| name).collect()
 }
 
@@ -30,5 +34,6 @@ mod tests {
         assert_eq!(closest("ehco", ["echo", "count"]), ["echo"]);
         assert_eq!(closest("zzz", ["echo", "count"]), Vec::<&str>::new());
         assert_eq!(closest("", ["echo"]), Vec::<&str>::new());
+        assert_eq!(closest("echo", ["", "echo", "echo"]), ["echo"]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod closest;
 mod duration;
+mod fit;
 mod moment;
 mod table;
 mod wrap;
@@ -11,10 +12,11 @@ use std::io::{self, IsTerminal, Write};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::failure::{Explain, Result};
 
 pub(crate) use closest::closest;
 pub(crate) use duration::duration;
+pub(crate) use fit::fit;
 pub(crate) use moment::Moment;
 pub(crate) use table::{Table, width};
 pub(crate) use wrap::wrapped;
@@ -43,14 +45,22 @@ impl Terminal {
     /// Data for people, as it is.
     pub(crate) fn print(self, text: impl std::fmt::Display) -> Result<()> {
         let mut out = anstream::stdout().lock();
-        writeln!(out, "{text}")?;
-        Ok(out.flush()?)
+        writeln!(out, "{text}").and_then(|()| out.flush()).context("standard output")
     }
 
     /// Data for scripts: one JSON value per line.
     pub(crate) fn print_json(self, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
         self.print(text)
+    }
+
+    /// What to do with the lines that servers write to their standard error, if anything.
+    pub(crate) const fn passes_on(self) -> Option<fn(&str)> {
+        match (self.verbose, self.json) {
+            (0, _) => None,
+            (_, false) => Some(server_said),
+            (_, true) => Some(server_said_json),
+        }
     }
 
     /// A remark on standard error.
@@ -69,10 +79,25 @@ pub(crate) fn server_said(line: &str) {
     let _ = writeln!(anstream::stderr(), "{} {}", "server:".dimmed(), printable(line).dimmed());
 }
 
+/// The same for scripts, which get JSON on standard error as well.
+pub(crate) fn server_said_json(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", serde_json::json!({ "stderr": line }));
+}
+
 /// A server's text without what could control the terminal. Line feeds and tabs stay.
 pub(crate) fn printable(text: &str) -> String {
-    let shown = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    let shown = |c: char| (!c.is_control() || matches!(c, '\n' | '\t')) && !turns_around(c);
     text.chars().map(|c| if shown(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// The same for names and the like, which have one line.
+pub(crate) fn printable_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+/// Whether a character changes the direction of the text behind it, which can make it look like another.
+const fn turns_around(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -82,5 +107,7 @@ mod tests {
     #[test]
     fn a_server_cannot_control_the_terminal() {
         assert_eq!(printable("a\tb\n\u{1b}[31mred\u{9b}\u{7}"), "a\tb\n\u{fffd}[31mred\u{fffd}\u{fffd}");
+        assert_eq!(printable("nur\u{202e}gpj.exe"), "nur\u{fffd}gpj.exe");
+        assert_eq!(printable_line("a\tb\nc"), "a b c");
     }
 }

@@ -9,6 +9,10 @@ mod doctor;
 mod explain;
 mod fake_web;
 mod home;
+#[cfg(unix)]
+mod hostile;
+#[cfg(unix)]
+mod leaving;
 mod lists;
 mod new;
 mod overview;

@@ -121,5 +121,16 @@ fn a_tool_that_fails_cannot_be_measured() {
     let ended = run(toolwire(&[&["bench", "fail"], &DEMO[..]].concat()));
     assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(5), ""));
     let ended = run(toolwire(&[&["bench", "no-such-tool"], &DEMO[..]].concat()));
-    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("error[unknown-name]"), "{}", ended.stderr);
+}
+
+#[test]
+fn arguments_are_those_of_a_call() {
+    let few = ["-n", "2", "--warmup", "0", "--json"];
+    // The schema wants a text, so that is what the number is sent as.
+    let ended = run(toolwire(&[&["bench", "echo", "text=5"], &few[..], &DEMO[..]].concat()));
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let ended = run(toolwire(&[&["bench", "echo", "nonsense"], &few[..], &DEMO[..]].concat()));
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
 }

@@ -23,11 +23,78 @@ fn help_and_version_are_data() {
     let version = run(toolwire(&["--version"]));
     assert_eq!(version.status.code(), Some(0));
     assert_eq!(version.stdout, concat!("toolwire ", env!("CARGO_PKG_VERSION"), "\n"));
-    for args in [&["--help"][..], &["demo", "--help"], &["demo", "-h"]] {
-        let help = run(toolwire(args));
-        assert_eq!((help.status.code(), help.stderr.as_str()), (Some(0), ""), "{args:?}");
-        assert!(help.stdout.lines().all(|line| line.chars().count() <= 100), "{}", help.stdout);
-    }
     let help = run(toolwire(&["demo", "-h"])).stdout;
     assert!(help.contains("--once") && help.contains("--stdio"), "{help}");
+}
+
+/// Every command, as it is typed.
+const COMMANDS: [&str; 25] = [
+    "list",
+    "tools",
+    "resources",
+    "templates",
+    "prompts",
+    "call",
+    "read",
+    "prompt",
+    "complete",
+    "watch",
+    "probe",
+    "doctor",
+    "explain",
+    "bench",
+    "trace",
+    "trace show",
+    "trace replay",
+    "trace serve",
+    "serve",
+    "new",
+    "add",
+    "remove",
+    "demo",
+    "completions",
+    "man",
+];
+
+#[test]
+fn the_help_of_every_command_fits_and_has_an_example() {
+    for command in COMMANDS.into_iter().chain([""]) {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let help = run(toolwire(&args));
+        assert_eq!((help.status.code(), help.stderr.as_str()), (Some(0), ""), "{command}");
+        let wide: Vec<&str> = help.stdout.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(wide.is_empty(), "{command}: {wide:#?}");
+        // The last lines show how it is done.
+        let example = help.stdout.rsplit("\n\n").next().unwrap().contains("toolwire ");
+        assert!(example, "{command}: {}", help.stdout);
+    }
+}
+
+#[test]
+fn scripts_are_told_what_is_wrong_with_a_command_line_in_one_line() {
+    for (args, said) in [
+        (&["new", "--json"][..], "the following required arguments were not provided: <NAME>"),
+        (&["trace", "--json"], "requires a subcommand"),
+        (&["tools", "--json", "--era", "x", "--", "true"], "invalid value 'x' for '--era <ERA>'"),
+        (&["demo", "--json"], "has no JSON"),
+    ] {
+        let ended = run(toolwire(args));
+        assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(2), ""), "{args:?}");
+        let error: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn options_that_mean_nothing_to_a_server_are_refused() {
+    for args in [
+        &["tools", "--header", "A: b", "--", "true"][..],
+        &["tools", "--bearer-env", "HOME", "unix:/nowhere"],
+        &["tools", "--env", "A=b", "http://127.0.0.1:1/mcp"],
+    ] {
+        let ended = run(toolwire(args));
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {ended:?}");
+        assert!(ended.stderr.contains(" hint: "), "{}", ended.stderr);
+    }
 }

@@ -11,25 +11,40 @@ use std::{num::NonZeroU32, time::Duration};
 
 use clap::Args;
 use serde_json::{Map, Value};
+use toolwire::Client;
 
 use crate::{
+    arguments,
+    commands::call,
     failure::{Code, Explain, Failure, Result},
-    target::{self, TargetOptions},
+    session,
+    target::{self, Target, TargetOptions},
     terminal::Terminal,
 };
 use load::{Load, Work};
 
+const USAGE: &str = "toolwire bench [SERVER] [TOOL] [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
+const AFTER_HELP: &str = "\
+Without a tool, the server is asked for next to nothing: ping, or server/discover from
+2026-07-28 on. Arguments are written as for toolwire call.
+
+Examples:
+  toolwire bench -- some-server
+  toolwire bench github search query=mcp --concurrency 2 --duration 10
+  toolwire bench add a=2 b=3 --calls 1000 --json -- some-server";
+
 /// Measure how fast a server answers
-///
-/// Without a tool, the server is asked for next to nothing: `ping`, or `server/discover` from 2026-07-28 on.
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
-    /// [SERVER] [TOOL] [KEY=VALUE]... What to call, and with which arguments
+    /// The server (not with -- COMMAND), the tool, and its arguments
+    #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// The arguments of the tool, as a JSON object
-    #[arg(long, value_name = "JSON", value_parser = object)]
-    pub(crate) args: Option<Map<String, Value>>,
+    /// All arguments as a JSON object: text, @FILE or -
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
 
     /// How many callers ask at the same time
     #[arg(short, long, value_name = "N", default_value = "8", value_parser = callers)]
@@ -56,48 +71,46 @@ const MAX_CALLERS: u32 = 1024;
 
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
-    let words = options.target.words(&options.words, terminal)?;
-    let work = work(words.rest, options.args.as_ref())?;
+    let words = call::with_server(&options.words, &options.target);
+    let words = options.target.words(&words, terminal)?;
+    let given = options.args.as_ref().map(|text| arguments::object("--args", text)).transpose()?;
+    if given.is_some() && words.rest.is_empty() {
+        return Err(Failure::new(Code::Usage, "arguments are for a tool: which one?"));
+    }
     let load = Load {
         concurrency: options.concurrency,
         duration: options.duration,
         warmup: options.warmup,
         calls: options.calls.map(NonZeroU32::get),
     };
-    let client = target::connect(&words.target, target::builder(&words.target)).await?;
-    if !terminal.json && terminal.is_live() {
-        let all = options.warmup + options.duration;
-        terminal.note(format!("asking for up to {} s …", all.as_secs_f64()));
+    let builder = target::unobserved(&words.target);
+    let measure = async |client: &Client| {
+        let work = work(client, words.rest, given.unwrap_or_default(), &words.target).await?;
+        if terminal.is_live() {
+            let all = options.warmup + options.duration;
+            terminal.note(format!("asking for up to {} s …", all.as_secs_f64()));
+        }
+        let measured = load.run(client, work).await;
+        Ok((
+            client.version(),
+            measured.hint("the first answer decides what is correct, so it must not fail")?,
+        ))
+    };
+    let (version, measured) = session::with_client(&words.target, builder, measure).await?;
+    if measured.latencies.total() == 0 && measured.errors == 0 {
+        let text = format!("no answer was complete within {} s", load.duration.as_secs_f64());
+        return Err(Failure::new(Code::Timeout, text).hint("measure for longer: --duration 10"));
     }
-    let measured = load.run(&client, work).await;
-    let version = client.version();
-    client.close().await?;
-    let measured = measured.hint("the first answer decides what counts as correct, so it must not fail")?;
     report::print(&words.target.name, version, &load, &measured, terminal)?;
     if measured.errors > 0 { Err(Failure::told(Code::Unhealthy)) } else { Ok(()) }
 }
 
-/// What is asked: a tool with its arguments, or nothing in particular.
-fn work(words: &[String], args: Option<&Map<String, Value>>) -> Result<Work> {
-    let Some((tool, pairs)) = words.split_first() else {
-        return match args {
-            None => Ok(Work::Nothing),
-            Some(_) => Err(Failure::new(Code::Usage, "arguments are for a tool: which one?")),
-        };
-    };
-    let mut arguments = args.cloned().unwrap_or_default();
-    for pair in pairs {
-        let (key, value) = pair.split_once('=').ok_or_else(|| {
-            Failure::new(Code::Usage, format!("`{pair}` is no argument; one looks like this: key=value"))
-        })?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        arguments.insert(key.to_owned(), value);
-    }
-    Ok(Work::Tool { name: tool.clone(), arguments })
-}
-
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
+/// What is asked: a tool with its arguments as `toolwire call` has them, or nothing in particular.
+async fn work(client: &Client, words: &[String], given: Map<String, Value>, target: &Target) -> Result<Work> {
+    let Some((name, assignments)) = words.split_first() else { return Ok(Work::Nothing) };
+    let tool = call::find(client.all_tools().await?, name, target)?;
+    let arguments = arguments::assign(assignments, &Value::Object(tool.input_schema), given)?;
+    Ok(Work::Tool { name: tool.name, arguments })
 }
 
 fn callers(text: &str) -> Result<u32, String> {
@@ -113,29 +126,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn arguments_are_json_where_they_can_be_and_text_otherwise() {
-        let given = object(r#"{"a":1,"c":[]}"#).unwrap();
-        let Work::Tool { name, arguments } = work(&words(&["add", "a=2", "b=x=y"]), Some(&given)).unwrap()
-        else {
-            panic!("no tool")
-        };
-        assert_eq!(
-            (name.as_str(), Value::Object(arguments)),
-            ("add", json!({ "a": 2, "b": "x=y", "c": [] }))
-        );
-        assert!(matches!(work(&[], None), Ok(Work::Nothing)));
-        assert_eq!(work(&[], Some(&given)).unwrap_err().code(), Code::Usage);
-        assert_eq!(work(&words(&["add", "a"]), None).unwrap_err().code(), Code::Usage);
-    }
 
     #[test]
     fn numbers_have_limits() {

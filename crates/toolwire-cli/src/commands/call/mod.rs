@@ -154,7 +154,7 @@ impl Call<'_> {
 }
 
 /// The tool of this name, or what may have been meant.
-fn find(tools: Vec<Tool>, name: &str, target: &Target) -> Result<Tool> {
+pub(crate) fn find(tools: Vec<Tool>, name: &str, target: &Target) -> Result<Tool> {
     let close: Vec<String> = closest(name, tools.iter().map(|tool| tool.name.as_str()))
         .into_iter()
         .map(|name| format!("`{}`", printable(name)))

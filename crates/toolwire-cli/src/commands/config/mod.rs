@@ -32,14 +32,37 @@ const CONTEXT: usize = 3;
 /// How many characters of a line are shown.
 const MAX_LINE: usize = 400;
 
+const ADD_USAGE: &str = "toolwire add NAME [OPTIONS] -- COMMAND [ARGUMENTS]...
+       toolwire add NAME [OPTIONS] --url URL";
+
+const ADD_HELP: &str = "\
+The change is shown first, and what was there before is kept beside it as a backup.
+
+Hosts: project, toolwire, claude-code, claude-desktop, cursor, vscode, windsurf, zed, codex, gemini
+
+Examples:
+  toolwire add demo -- toolwire demo --stdio
+  toolwire add files --to cursor -- npx -y @modelcontextprotocol/server-filesystem .
+  toolwire add team --to project --url https://example.com/mcp --header 'X-Team: blue'";
+
+const REMOVE_HELP: &str = "\
+The change is shown first, and what was there before is kept beside it as a backup.
+
+Hosts: project, toolwire, claude-code, claude-desktop, cursor, vscode, windsurf, zed, codex, gemini
+
+Examples:
+  toolwire remove demo
+  toolwire remove files --from cursor --dry-run";
+
 /// Add a server to the configuration of a host
 #[derive(Args, Debug)]
+#[command(after_help = ADD_HELP, override_usage = ADD_USAGE)]
 pub(crate) struct AddOptions {
     /// What to call it
     pub(crate) name: String,
 
     /// The host that shall use it
-    #[arg(long, value_name = "HOST", default_value = "toolwire")]
+    #[arg(long, value_name = "HOST", default_value = "toolwire", hide_possible_values = true)]
     pub(crate) to: Host,
 
     /// The URL of a server on the network
@@ -68,12 +91,13 @@ pub(crate) struct AddOptions {
 
 /// Remove a server from the configuration of a host
 #[derive(Args, Debug)]
+#[command(after_help = REMOVE_HELP)]
 pub(crate) struct RemoveOptions {
     /// What it is called
     pub(crate) name: String,
 
     /// The host that shall not use it any more
-    #[arg(long, value_name = "HOST", default_value = "toolwire")]
+    #[arg(long, value_name = "HOST", default_value = "toolwire", hide_possible_values = true)]
     pub(crate) from: Host,
 
     #[command(flatten)]

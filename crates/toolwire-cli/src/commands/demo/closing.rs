@@ -2,11 +2,10 @@
 
 use std::{env, io::Write};
 
-use anyhow::Result;
 use serde_json::json;
 
 use super::page::Page;
-use crate::demo_server;
+use crate::{demo_server, failure::Result};
 
 /// Shows how to give the server to a host.
 pub(super) fn show<W: Write>(page: &mut Page<W>) -> Result<()> {

@@ -15,39 +15,42 @@ use crate::{
     commands::serve,
     demo_server,
     failure::{Code, Explain, Failure, Result},
+    terminal::Terminal,
 };
 use page::Page;
 
 /// Lines are broken by hand, because clap does it only with a feature that asks the terminal for its width.
-const ABOUT: &str = "\
-Take a tour: one server, and a client of each era of the protocol
-
+const AFTER_HELP: &str = "\
 Runs the built-in demonstration server in this process and calls it with Toolwire's
 own client, as hosts have done until now (2025-11-25) and as the newest do (2026-07-28).
-It needs nothing else: no network, no files, no configuration.";
+It needs nothing else: no network, no files, no configuration.
+
+Examples:
+  toolwire demo --once
+  toolwire tools -- toolwire demo --stdio";
 
 /// Take a tour: one server, and a client of each era of the protocol
 #[derive(Args, Debug)]
-#[command(long_about = ABOUT)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Options {
     /// Leave after the tour, without offering another round
-    ///
-    /// This is what happens anyway when standard input or output is not a terminal.
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) once: bool,
 
     /// Serve the demonstration server on standard input and output, for any MCP client
-    ///
-    /// Ends when standard input does.
     #[arg(long)]
     pub(crate) stdio: bool,
 }
 
 /// Runs the command.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let runtime = Runtime::new().context("the runtime could not be started")?;
     if options.stdio {
         return runtime.block_on(serve_on_stdio());
+    }
+    if terminal.json {
+        return Err(Failure::new(Code::Usage, "the tour is for people and has no JSON")
+            .hint("toolwire tools --json -- toolwire demo --stdio is for scripts"));
     }
     let mut page = Page::new(anstream::stdout());
     show(&runtime, &mut page)?;
@@ -64,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 fn show<W: Write>(runtime: &Runtime, page: &mut Page<W>) -> Result<()> {
     match runtime.block_on(tour::walk(page)) {
-        Err(error) if error.is::<io::Error>() => Err(error.context("the tour cannot be printed").into()),
+        Err(failure) if failure.code() == Code::Io => Err(failure.context("the tour cannot be printed")),
         outcome => {
             outcome.hint("the tour needs nothing but this program; please report this with its output")
         }

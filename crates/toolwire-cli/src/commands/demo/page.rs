@@ -12,6 +12,7 @@ use std::{
 use owo_colors::{OwoColorize, Style};
 
 use super::tap::Direction;
+use crate::terminal::wrapped;
 
 /// The whole width.
 const WIDTH: usize = 80;
@@ -54,7 +55,7 @@ impl<W: Write> Page<W> {
 
     /// Text across the whole width.
     pub(super) fn paragraph(&mut self, text: &str) -> io::Result<()> {
-        for line in wrap(text, WIDTH) {
+        for line in wrapped(text, WIDTH) {
             writeln!(self.0, "{line}")?;
         }
         Ok(())
@@ -124,7 +125,7 @@ impl<W: Write> Page<W> {
         };
         let mut sign = "←";
         let mut times = Some(times(took));
-        for line in wrap(&text, TEXT) {
+        for line in wrapped(&text, TEXT) {
             let pad = TEXT.saturating_sub(line.chars().count());
             write!(self.0, "  {} {}", sign.style(style), line.style(style))?;
             match times.take() {
@@ -163,21 +164,6 @@ fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
-/// Breaks a text into lines at spaces. A word that is too long stays whole.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,13 +182,6 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_micros(micros)), text);
         }
-    }
-
-    #[test]
-    fn lines_break_at_spaces() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("incomprehensible words", 5), ["incomprehensible", "words"]);
-        assert_eq!(wrap("", 5), [""]);
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(crate) struct Child {
     pub(crate) ending: Option<Ending>,
     /// The last lines on standard error.
     pub(crate) stderr: Vec<String>,
+    /// What it has sent that was no message, or too long for one.
+    pub(crate) lost: Option<String>,
     /// How many lines on standard output were no messages.
     pub(crate) junk_count: u64,
     /// The last of those lines.

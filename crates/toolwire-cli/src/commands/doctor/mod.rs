@@ -35,10 +35,20 @@ const AT_ONCE: usize = 8;
 /// How often the time for one answer all looks at a server may take, together with the end of its processes.
 const ROUNDS: u32 = 8;
 
+const USAGE: &str = "toolwire doctor [SERVER] [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
+const AFTER_HELP: &str = "\
+Without a server, all that are configured are looked at.
+The exit code is 0 if nothing is wrong, or only a little: --strict counts that as well.
+
+Examples:
+  toolwire doctor
+  toolwire doctor github
+  toolwire doctor --strict -- some-server";
+
 /// Find out what is wrong with a server, and how to fix it
-///
-/// Without a server, all that are configured are looked at.
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server: a configured name or a URL
     pub(crate) server: Option<String>,

@@ -11,11 +11,12 @@ use super::{
 };
 use crate::{
     failure::{Code, Failure, Result},
+    render::room,
     terminal::{Terminal, printable, wrapped},
 };
 
-/// How wide the text of a finding may be.
-const WIDTH: usize = 70;
+/// How many columns are in front of and behind the text.
+const MARGIN: usize = 10;
 
 /// What was found out about one server.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl Report {
         if let Some(address) = self.address.as_ref().filter(|address| **address != self.name) {
             lines.push(format!("  {}", printable(address).dimmed()));
         }
-        let server = self.server.iter().flat_map(|server| wrapped(&printable(server), WIDTH));
+        let server = self.server.iter().flat_map(|server| wrapped(&printable(server), room(MARGIN)));
         lines.extend(server.map(|line| format!("  {line}")));
         for finding in &self.findings {
             lines.push(String::new());
@@ -114,7 +115,7 @@ impl Report {
         if !self.findings.is_empty() {
             lines.push(String::new());
         }
-        lines.extend(wrapped(&self.summary(), WIDTH).iter().map(|line| format!("  {line}")));
+        lines.extend(wrapped(&self.summary(), room(MARGIN)).iter().map(|line| format!("  {line}")));
         lines
     }
 
@@ -155,13 +156,13 @@ fn told(finding: &Finding) -> Vec<String> {
         Severity::Note => head.cyan().bold().to_string(),
     };
     let summary = format!("{head} {}", printable(&finding.summary));
-    let summary = wrapped(&summary, WIDTH);
+    let summary = wrapped(&summary, room(MARGIN));
     let mut lines: Vec<_> = summary.iter().map(|line| format!("  {line}")).collect();
     for evidence in &finding.evidence {
-        let pieces = wrapped(&printable(evidence), WIDTH);
+        let pieces = wrapped(&printable(evidence), room(MARGIN));
         lines.extend(pieces.iter().map(|piece| format!("    {} {piece}", "│".dimmed())));
     }
-    let fixes = finding.fix.iter().flat_map(|fix| wrapped(&printable(fix), WIDTH));
+    let fixes = finding.fix.iter().flat_map(|fix| wrapped(&printable(fix), room(MARGIN)));
     for (index, fix) in fixes.enumerate() {
         let label = if index == 0 { "fix:" } else { "    " };
         lines.push(format!("    {} {fix}", label.green()));

@@ -14,6 +14,9 @@ use crate::{
 
 /// Explain an error code: what it means, its usual causes, how to fix it
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  toolwire explain\n  toolwire explain auth-needed\n  toolwire explain -32601"
+)]
 pub(crate) struct Options {
     /// An error code such as auth-needed, -32601, 401 or exit-4; all of them without it
     #[arg(allow_hyphen_values = true)]

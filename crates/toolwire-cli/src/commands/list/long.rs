@@ -9,7 +9,7 @@ use super::signature::{self, INDENT};
 use crate::{
     render::{indented, wrapped},
     schema::{Member, description, members, short},
-    terminal::printable,
+    terminal::{printable, printable_line},
 };
 
 /// What a schema may say about a value besides its type.
@@ -71,7 +71,7 @@ pub(super) fn prompt(prompt: &Prompt) -> String {
     for argument in arguments {
         let mark = if argument.required == Some(true) { "required" } else { "optional" };
         page.entry(
-            &format!("{}  {}", printable(&argument.name).cyan(), mark.dimmed()),
+            &format!("{}  {}", printable_line(&argument.name).cyan(), mark.dimmed()),
             argument.description.as_deref(),
         );
     }
@@ -125,7 +125,7 @@ impl Page {
         }
         self.heading(heading);
         for member in members {
-            let declaration = printable(&member.declaration(schema));
+            let declaration = printable_line(&member.declaration(schema));
             let (name, kind) = declaration.split_once(": ").unwrap_or((&declaration, ""));
             let limits = limits(schema, &member);
             let line = format!("{}: {}{}", name.cyan(), kind.yellow(), limits.dimmed());

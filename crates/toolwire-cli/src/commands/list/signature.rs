@@ -7,25 +7,25 @@ use toolwire::wire::{Prompt, Tool};
 use crate::{
     render,
     schema::{members, returns},
-    terminal::{printable, width},
+    terminal::{printable, printable_line, width},
 };
 
-/// How wide a signature may be before its arguments get lines of their own.
-const COLUMNS: usize = 80;
 /// How far arguments and descriptions are indented.
 pub(super) const INDENT: usize = 4;
 
 /// `add(a: integer, b: integer) -> {sum: integer}`.
 pub(crate) fn tool_signature(tool: &Tool) -> String {
     let input = Value::Object(tool.input_schema.clone());
-    let arguments: Vec<(String, String)> =
-        members(&input, &input).iter().map(|member| split(&printable(&member.declaration(&input)))).collect();
+    let arguments: Vec<(String, String)> = members(&input, &input)
+        .iter()
+        .map(|member| split(&printable_line(&member.declaration(&input))))
+        .collect();
     let output = tool.output_schema.as_ref().map(|schema| {
         let schema = Value::Object(schema.clone());
-        let kind = printable(&returns(&schema, COLUMNS - ") -> ".len()));
+        let kind = printable(&returns(&schema, render::room(") -> ".len())));
         format!(" {} {}", "->".dimmed(), kind.yellow())
     });
-    call(&printable(&tool.name), &arguments, &output.unwrap_or_default())
+    call(&printable_line(&tool.name), &arguments, &output.unwrap_or_default())
 }
 
 /// `greet(name, language?)`.
@@ -34,10 +34,10 @@ pub(crate) fn prompt_signature(prompt: &Prompt) -> String {
     let arguments: Vec<(String, String)> = arguments
         .map(|argument| {
             let mark = if argument.required == Some(true) { "" } else { "?" };
-            (format!("{}{mark}", printable(&argument.name)), String::new())
+            (format!("{}{mark}", printable_line(&argument.name)), String::new())
         })
         .collect();
-    call(&printable(&prompt.name), &arguments, "")
+    call(&printable_line(&prompt.name), &arguments, "")
 }
 
 /// The name and the rest of a declaration.
@@ -53,7 +53,7 @@ fn call(name: &str, arguments: &[(String, String)], output: &str) -> String {
     let arguments: Vec<String> =
         arguments.iter().map(|(name, kind)| format!("{}{kind}", name.cyan())).collect();
     let line = format!("{name}({}){output}", arguments.join(", "));
-    if width(&line) <= COLUMNS {
+    if width(&line) <= render::room(0) {
         return line;
     }
     if arguments.is_empty() {
@@ -67,9 +67,9 @@ fn call(name: &str, arguments: &[(String, String)], output: &str) -> String {
 pub(super) fn place(uri: &str, name: &str, mime_type: Option<&str>, size: Option<u64>) -> String {
     let size = size.map(|size| render::size(usize::try_from(size).unwrap_or(usize::MAX)));
     let parts = [
-        Some(printable(uri).bold().green().to_string()),
-        (name != uri).then(|| printable(name).cyan().to_string()),
-        mime_type.map(|mime_type| printable(mime_type).yellow().to_string()),
+        Some(printable_line(uri).bold().green().to_string()),
+        (name != uri).then(|| printable_line(name).cyan().to_string()),
+        mime_type.map(|mime_type| printable_line(mime_type).yellow().to_string()),
         size.map(|size| size.dimmed().to_string()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
@@ -104,12 +104,12 @@ pub(super) fn shown_marks(marks: &[&str]) -> String {
 pub(super) fn with_description(signature: &str, description: Option<&str>, marks: &[&str]) -> String {
     let marks = shown_marks(marks);
     let first = description.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
-    let mut below = first.map(|line| shortened(&printable(line), COLUMNS - INDENT)).unwrap_or_default();
+    let mut below = first.map(|line| shortened(&printable(line), render::room(INDENT))).unwrap_or_default();
     if !marks.is_empty() {
         // The marks come behind the description when there is room, and below it when there is not.
         let gap = if below.is_empty() {
             ""
-        } else if width(&below) + 2 + width(&marks) <= COLUMNS - INDENT {
+        } else if width(&below) + 2 + width(&marks) <= render::room(INDENT) {
             "  "
         } else {
             "\n"
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(shown, "x()\n    First.  [read-only]");
         let long = "word ".repeat(30);
         let shown = plain(&with_description("x()", Some(&long), &["destructive"]));
-        assert!(shown.lines().all(|line| width(line) <= COLUMNS), "{shown}");
+        assert!(shown.lines().all(|line| width(line) <= render::room(0)), "{shown}");
         assert!(shown.ends_with("word…\n    [destructive]"), "{shown}");
     }
 }

@@ -17,6 +17,7 @@ use name::Name;
 
 /// Make a new server project: a tool, a tool that asks back, a prompt and their tests
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  toolwire new weather\n  cd weather && cargo test")]
 pub(crate) struct Options {
     /// The name of the project and its folder
     name: String,

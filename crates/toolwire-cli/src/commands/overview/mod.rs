@@ -20,7 +20,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use crate::{
     config::{self, Found, Host, Places},
     failure::{Code, Failure, Result},
-    target,
+    session, target,
     terminal::Terminal,
 };
 use live::Live;
@@ -33,23 +33,27 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_AT_ONCE: usize = 16;
 
 /// Lines are broken by hand, because clap does it only with a feature that asks the terminal for its width.
-const ABOUT: &str = "\
-List the servers that are configured on this machine, and whether they work
-
+const AFTER_HELP: &str = "\
 Reads the settings of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Zed, Codex,
 Gemini CLI, of the project (.mcp.json or mcp.json, up to the root of the repository) and
 Toolwire's own; connects to all servers, and ends what it has started. This runs the
 programs that the settings name, as the hosts do; --no-connect runs nothing.
 
 TOKENS estimates what the list of tools costs a model: the bytes of its JSON, divided by 4.
-The exit code is 0 even if servers fail: --json tells which.";
+The exit code is 0 even if servers fail: --json tells which.
+
+Hosts: project, toolwire, claude-code, claude-desktop, cursor, vscode, windsurf, zed, codex, gemini
+
+Examples:
+  toolwire list --host cursor
+  toolwire list --no-connect --json";
 
 /// List the servers that are configured on this machine, and whether they work
 #[derive(Args, Debug)]
-#[command(long_about = ABOUT)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Options {
     /// Only what this host has configured; may be given several times
-    #[arg(long = "host", value_name = "HOST")]
+    #[arg(long = "host", value_name = "HOST", hide_possible_values = true)]
     pub(crate) hosts: Vec<Host>,
 
     /// Only list, start and connect to nothing
@@ -95,15 +99,16 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 /// Visits all servers, some at a time, and gives them in their order.
 async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Result<Vec<Visited>> {
     let live = Live::new(terminal);
+    let signalled = session::signalled();
     let free = Arc::new(Semaphore::new(MAX_AT_ONCE));
     let mut visits = JoinSet::new();
     for (index, row) in rows.into_iter().enumerate() {
-        let (free, live, verbose) = (Arc::clone(&free), live.clone(), terminal.verbose > 0);
+        let (free, live, stderr) = (Arc::clone(&free), live.clone(), terminal.passes_on());
         visits.spawn(async move {
             // It is never closed, and if it were, nothing would need to wait.
             let _turn = free.acquire_owned().await;
             let shown = live.line(&row);
-            let outcome = visit::visit(row, timeout, verbose).await;
+            let outcome = visit::visit(row, timeout, stderr).await;
             shown.done(&outcome);
             (index, outcome)
         });
@@ -117,7 +122,7 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Res
     };
     let outcome = tokio::select! {
         outcome = finished => outcome,
-        () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted; all servers are ended")),
+        () = signalled => Err(Failure::new(Code::Interrupted, "interrupted; all servers are ended")),
     };
     live.clear();
     // What is still under way is dropped here, and what it had started with it.
@@ -125,25 +130,4 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Res
     outcome?;
     visited.sort_by_key(|(index, _)| *index);
     Ok(visited.into_iter().map(|(_, visited)| visited).collect())
-}
-
-/// Waits for Ctrl-C, or for being asked to end.
-async fn interrupted() {
-    let ctrl_c = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without the signal, the default is what happens: the program ends.
-            std::future::pending::<()>().await;
-        }
-    };
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return ctrl_c.await };
-        tokio::select! {
-            () = ctrl_c => {}
-            _ = terminate.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    ctrl_c.await;
 }

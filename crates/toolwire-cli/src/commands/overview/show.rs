@@ -10,12 +10,11 @@ use super::visit::{Outcome, Reached, Visited};
 use crate::{
     config::Places,
     failure::{Code, Failure},
+    render::room,
     target::shell_word,
-    terminal::{Table, printable, width},
+    terminal::{Table, fit, printable, printable_line, width},
 };
 
-/// The whole width.
-const WIDTH: usize = 80;
 /// The widest cell; names can be of any length.
 const MAX_CELL: usize = 28;
 /// How many lines of a reason are shown; `toolwire doctor` has the rest.
@@ -88,7 +87,7 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
     let message = message.strip_prefix(&format!("{}: ", one.row.name)).unwrap_or(&message);
     let mut lines: Vec<String> = Vec::new();
     for line in format!("{name}: {message}").lines() {
-        lines.extend(wrap(line, WIDTH - 2));
+        lines.extend(wrap(line, room(2)));
     }
     if lines.len() > MAX_REASON_LINES {
         lines.truncate(MAX_REASON_LINES);
@@ -100,7 +99,7 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
         let _ = write!(text, "{mark}{line}");
     }
     for help in help(one, failure) {
-        for (index, line) in wrap(&places.short(&help), WIDTH - 4).iter().enumerate() {
+        for (index, line) in wrap(&places.short(&help), room(4)).iter().enumerate() {
             let mark = if index == 0 { "→" } else { " " };
             let _ = write!(text, "\n  {} {}", mark.cyan(), line.cyan());
         }
@@ -207,22 +206,7 @@ fn short(number: usize) -> String {
 
 /// A text for one cell: in one line, with nothing that controls a terminal, and not too wide.
 pub(super) fn cell(text: &str) -> String {
-    let text = printable(text).replace(['\n', '\t'], " ");
-    shortened(&text, MAX_CELL)
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    if width(text) <= most {
-        return text.to_owned();
-    }
-    let mut short = String::new();
-    for c in text.chars() {
-        if width(&short) + width(c.encode_utf8(&mut [0; 4])) >= most {
-            break;
-        }
-        short.push(c);
-    }
-    short + "…"
+    fit(&printable_line(text), MAX_CELL)
 }
 
 /// Breaks a line between words; a word that is too wide is cut. What the line begins with, all lines do.
@@ -233,7 +217,7 @@ fn wrap(line: &str, most: usize) -> Vec<String> {
     let indent: String = line.chars().take_while(|c| *c == ' ').take(most / 2).collect();
     let mut lines: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
-        let word = shortened(word, most - indent.len());
+        let word = fit(word, most - indent.len());
         match lines.last_mut() {
             Some(last) if width(last) + 1 + width(&word) <= most => {
                 last.push(' ');

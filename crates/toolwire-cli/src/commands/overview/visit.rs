@@ -8,7 +8,7 @@ use toolwire::{Client, Era, Version, client::EraChoice, wire::Tool};
 use super::row::Row;
 use crate::{
     failure::{Code, Failure, Result},
-    target::{self, Target},
+    target::{self, Lost, Target},
 };
 
 /// How many bytes of JSON are taken for one token. It is a rule of thumb: models differ.
@@ -65,7 +65,7 @@ impl Visited {
 }
 
 /// Visits a server; it is ended again.
-pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
+pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -> Visited {
     let mut visited = Visited::not_tried(row);
     if let (Outcome::NotTried, Ok(address)) = (&visited.outcome, &visited.row.address) {
         let target = Target {
@@ -74,8 +74,9 @@ pub(super) async fn visit(row: Row, limit: Duration, verbose: bool) -> Visited {
             era: EraChoice::Auto,
             timeout: limit,
             roots: Vec::new(),
-            verbose,
+            stderr,
             trace: None,
+            lost: Lost::default(),
         };
         visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
     }

@@ -34,8 +34,17 @@ use times::Times;
 /// How long a server that has answered before may be silent when it is asked in another way.
 const PATIENCE: Duration = Duration::from_secs(6);
 
+const USAGE: &str = "toolwire probe [SERVER] [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
+const AFTER_HELP: &str = "\
+Examples:
+  toolwire probe github
+  toolwire probe http://127.0.0.1:3000/mcp
+  toolwire probe --json -- some-server";
+
 /// Find out what a server speaks, how that was found out, and how fast it answers
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server: a configured name or a URL
     pub(crate) server: Option<String>,
@@ -78,18 +87,10 @@ struct Attempt {
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let target = options.target.target(options.server.as_ref(), terminal)?;
-    let doctor = format!("why not? toolwire doctor {}", words(&target));
+    let doctor = format!("why not? toolwire doctor {}", target.typed());
     // Many connections are many states to be kept, which do not belong on the stack of every command.
     let findings = Box::pin(examine(&target)).await.hint(doctor)?;
     report::print(&findings, terminal)
-}
-
-/// The target as it is typed.
-fn words(target: &Target) -> String {
-    match target.address {
-        Address::Command(_) => format!("-- {}", target.address),
-        _ => target.name.clone(),
-    }
 }
 
 async fn examine(target: &Target) -> Result<Findings> {

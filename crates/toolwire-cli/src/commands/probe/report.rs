@@ -8,6 +8,7 @@ use super::{Attempt, Findings, first_line, times::microseconds};
 use crate::{
     commands::doctor::{shortened, web::Look},
     failure::Result,
+    render::room,
     terminal::{Terminal, duration, printable, wrapped},
 };
 
@@ -20,8 +21,8 @@ const MAX_REASON: usize = 200;
 /// Where the values begin.
 const LABEL: usize = 14;
 
-/// How wide the values may be.
-const WIDTH: usize = 62;
+/// How many columns are in front of and behind the text.
+const MARGIN: usize = 18;
 
 /// Prints the findings.
 pub(super) fn print(findings: &Findings, terminal: Terminal) -> Result<()> {
@@ -44,7 +45,7 @@ fn lines(findings: &Findings) -> Vec<String> {
         findings.transport
     )];
     let mut add = |label: &str, values: Vec<String>| {
-        let values = values.iter().flat_map(|value| wrapped(&printable(value), WIDTH));
+        let values = values.iter().flat_map(|value| wrapped(&printable(value), room(MARGIN)));
         for (index, value) in values.enumerate() {
             let label = if index == 0 { label } else { "" };
             lines.push(format!("  {:LABEL$}{}", label.dimmed(), value));
@@ -133,7 +134,7 @@ fn verdict(attempt: &Attempt) -> Vec<String> {
         // That it speaks the version it was asked for goes without saying.
         Ok(version) if attempt.asked == Some(*version) && attempt.era == Era::Legacy => Vec::new(),
         Ok(version) => vec![version.to_string()],
-        Err(why) => wrapped(&printable(&shortened(first_line(why), MAX_REASON)), WIDTH),
+        Err(why) => wrapped(&printable(&shortened(first_line(why), MAX_REASON)), room(MARGIN)),
     };
     let sign = if attempt.outcome.is_ok() { "✓".green().to_string() } else { "✗".red().to_string() };
     let mut why = why.into_iter();

@@ -23,9 +23,14 @@ use crate::{
 
 const USAGE: &str = "toolwire prompt [SERVER] PROMPT [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
 
+const AFTER_HELP: &str = "\
+Examples:
+  toolwire prompt github review pr=12
+  toolwire prompt greet name=Ada -- toolwire demo --stdio";
+
 /// Fill in a prompt
 #[derive(Args, Debug)]
-#[command(override_usage = USAGE)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), the prompt, and what to fill in
     #[arg(value_name = "WORDS")]

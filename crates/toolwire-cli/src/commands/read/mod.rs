@@ -24,9 +24,14 @@ use crate::{
 
 const USAGE: &str = "toolwire read [SERVER] URI [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
 
+const AFTER_HELP: &str = "\
+Examples:
+  toolwire read files file:///tmp/notes.txt
+  toolwire read demo://logo -o logo.png -- toolwire demo --stdio";
+
 /// Read a resource
 #[derive(Args, Debug)]
-#[command(override_usage = USAGE)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), and the URI of the resource
     #[arg(value_name = "WORDS")]

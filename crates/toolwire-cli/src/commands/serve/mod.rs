@@ -15,6 +15,7 @@ use toolwire::Server;
 use crate::{
     demo_server,
     failure::{Code, Failure, Result},
+    session,
     terminal::Terminal,
 };
 
@@ -23,12 +24,18 @@ pub(crate) use stdio::transport;
 /// Where it listens unless told otherwise.
 const HTTP_ADDRESS: &str = "127.0.0.1:3000";
 
+const AFTER_HELP: &str = "\
+Without options it listens on HTTP when a person starts it, and speaks over standard
+input and output when a client does.
+
+Examples:
+  toolwire serve
+  toolwire serve --http 127.0.0.1:8080 --allow-host example.com
+  toolwire serve --unix /tmp/demo.sock     and then: toolwire tools unix:/tmp/demo.sock";
+
 /// Serve the demonstration server, for trying clients against
-///
-/// Without options it listens on HTTP when a person starts it, and speaks over standard
-/// input and output when a client does.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Options {
     /// Serve the client at the other end of standard input and output
     #[arg(long, conflicts_with_all = ["http", "ws", "unix", "allow_origin", "allow_host"])]
@@ -38,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     http: Option<String>,
 
-    /// The same, told as the address for WebSocket clients: both speak at one place
+    /// The same for WebSocket clients: both speak at one place
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = HTTP_ADDRESS)]
     #[arg(conflicts_with_all = ["http", "unix"])]
     ws: Option<String>,
@@ -48,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["http", "allow_origin", "allow_host"])]
     unix: Option<std::path::PathBuf>,
 
-    /// Let web pages of this origin send requests; may be given several times
+    /// Let web pages of this origin ask; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 
@@ -110,32 +117,10 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 
 /// Lets the server finish at the first signal, and gives up on it at the second.
 async fn stopped(server: &Server, terminal: Terminal) {
-    signalled().await;
+    session::signalled().await;
     server.shutdown();
     if terminal.is_live() {
         terminal.note("\nfinishing what is under way; Ctrl-C again leaves at once");
     }
-    signalled().await;
-}
-
-/// Waits for Ctrl-C, or for the system to ask for the end.
-async fn signalled() {
-    let interrupted = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // It cannot be waited for, so it ends the program in its own way.
-            std::future::pending::<()>().await;
-        }
-    };
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-
-        let Ok(mut terminated) = signal(SignalKind::terminate()) else { return interrupted.await };
-        tokio::select! {
-            () = interrupted => {}
-            _ = terminated.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    interrupted.await;
+    session::signalled().await;
 }

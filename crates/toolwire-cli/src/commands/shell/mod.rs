@@ -9,10 +9,14 @@ use clap_mangen::Man;
 use crate::{
     args::Cli,
     failure::{Code, Failure, Result},
+    terminal::Terminal,
 };
 
 /// Print the completions for a shell
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  source <(toolwire completions bash)\n  toolwire completions fish > ~/.config/fish/completions/toolwire.fish"
+)]
 pub(crate) struct CompletionsOptions {
     /// The shell that they are for
     pub(crate) shell: Shell,
@@ -20,20 +24,21 @@ pub(crate) struct CompletionsOptions {
 
 /// Print the manual page, of the program or of a command
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  toolwire man | man -l -\n  toolwire man call | man -l -")]
 pub(crate) struct ManOptions {
     /// The command; without it, the page is about all of them
     pub(crate) command: Option<String>,
 }
 
 /// Prints the completions.
-pub(crate) fn completions(options: &CompletionsOptions) -> Result<()> {
+pub(crate) fn completions(options: &CompletionsOptions, terminal: Terminal) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "toolwire", &mut script);
-    print(&script)
+    print(&script, terminal)
 }
 
 /// Prints the manual page.
-pub(crate) fn man(options: &ManOptions) -> Result<()> {
+pub(crate) fn man(options: &ManOptions, terminal: Terminal) -> Result<()> {
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     let command = match &options.command {
@@ -48,11 +53,14 @@ pub(crate) fn man(options: &ManOptions) -> Result<()> {
     };
     let mut page = Vec::new();
     Man::new(command).render(&mut page)?;
-    print(&page)
+    print(&page, terminal)
 }
 
-/// Prints what is not for eyes but for programs, as it is.
-fn print(bytes: &[u8]) -> Result<()> {
+/// Prints what is not for eyes but for programs, as it is; with `--json` as one JSON string.
+fn print(bytes: &[u8], terminal: Terminal) -> Result<()> {
+    if terminal.json {
+        return terminal.print_json(&String::from_utf8_lossy(bytes));
+    }
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     Ok(out.flush()?)

@@ -1,9 +1,8 @@
 //! Messages in a few words.
 
 use serde_json::Value;
-use unicode_width::UnicodeWidthChar;
 
-use crate::terminal::printable;
+use crate::terminal::printable_line;
 
 /// How much of a text goes into a summary; lines are cut shorter than this.
 const MAX_TEXT_CHARS: usize = 300;
@@ -186,25 +185,7 @@ fn words<const N: usize>(words: [String; N]) -> String {
 /// A text that stays on its line and is not too long.
 pub(super) fn one_line(text: &str) -> String {
     let short: String = text.chars().take(MAX_TEXT_CHARS).collect();
-    printable(&short).replace(['\n', '\t'], " ")
-}
-
-/// As much of a text as fits.
-pub(super) fn fit(text: &str, width: usize) -> String {
-    let mut used = 0;
-    let mut kept = String::new();
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let wide = c.width().unwrap_or(0);
-        let room = if rest.peek().is_none() { width } else { width.saturating_sub(1) };
-        if used + wide > room {
-            kept.push('…');
-            break;
-        }
-        used += wide;
-        kept.push(c);
-    }
-    kept
+    printable_line(&short)
 }
 
 #[cfg(test)]
@@ -225,14 +206,6 @@ mod tests {
         let asked = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "a"}});
         assert_eq!(request("completion/complete", &asked), "completion/complete greet who=a");
         assert_eq!(error(&json!({"code": -32602, "message": "no\nway"})), "-32602 no way");
-    }
-
-    #[test]
-    fn texts_are_cut_where_they_must_be() {
-        assert_eq!(fit("abcdef", 6), "abcdef");
-        assert_eq!(fit("abcdef", 5), "abcd…");
-        assert_eq!(fit("日本語", 5), "日本…");
-        assert_eq!(fit("", 0), "");
     }
 
     #[test]

@@ -23,9 +23,15 @@ const MAX_WAITING_LOGS: usize = 1024;
 
 const USAGE: &str = "toolwire watch [SERVER] [URI]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
 
+const AFTER_HELP: &str = "\
+Examples:
+  toolwire watch files
+  toolwire watch files file:///tmp/notes.txt     a resource, besides the lists
+  toolwire watch --json -- some-server           one JSON value per line";
+
 /// Watch a server for changes
 #[derive(Args, Debug)]
-#[command(override_usage = USAGE)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(crate) struct Options {
     /// The server (not with -- COMMAND), and the resources to watch besides the lists
     #[arg(value_name = "WORDS")]

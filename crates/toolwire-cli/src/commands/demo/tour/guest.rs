@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use toolwire::{
@@ -17,7 +16,11 @@ use toolwire::{
     wire::{LoggingMessageNotificationParams, ServerCapabilities},
 };
 
-use crate::commands::demo::tap::{Direction, Tap};
+use super::unexpected;
+use crate::{
+    commands::demo::tap::{Direction, Tap},
+    failure::{Explain, Result},
+};
 
 /// A client, and what is remembered of its connection.
 pub(super) struct Guest {
@@ -50,7 +53,7 @@ impl Guest {
                 }
             });
         let begin = Instant::now();
-        let client = builder.connect(near).await.with_context(|| format!("no connection in {version}"))?;
+        let client = builder.connect(near).await.context(format_args!("no connection in {version}"))?;
         let connected_in = begin.elapsed();
         // The first call of a program pays for memory and code that nobody has touched yet, so it does not count.
         client.call("echo", json!({ "text": "warm" })).await?;
@@ -93,7 +96,6 @@ impl Guest {
     /// Leaves, and makes sure that the server has noticed.
     pub(super) async fn leave(self) -> Result<()> {
         self.client.close().await?;
-        self.service.await.context("the server did not end in order")??;
-        Ok(())
+        self.service.await.map_err(unexpected)?.map_err(unexpected).context("the server did not end in order")
     }
 }

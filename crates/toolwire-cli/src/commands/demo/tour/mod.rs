@@ -11,11 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
 use toolwire::Version;
 
 use super::page::{Answer, Page};
-use crate::demo_server;
+use crate::{
+    demo_server,
+    failure::{Code, Explain, Failure, Result},
+};
 use guest::Guest;
 
 /// One revision for each era: the last with a handshake, and the first without.
@@ -29,7 +31,7 @@ pub(super) async fn walk<W: Write>(page: &mut Page<W>) -> Result<()> {
          They ask the same things: → is what was asked, ← what came back, and the columns say how long it took.",
     )?;
     page.gap()?;
-    let server = demo_server::server()?;
+    let server = demo_server::server().map_err(unexpected)?;
     let [old, new] = VERSIONS;
     let guests = [Guest::connect(&server, old).await?, Guest::connect(&server, new).await?];
     let mut tour = Tour { page, guests };
@@ -57,10 +59,13 @@ impl<W: Write> Tour<'_, W> {
         self.page.exchanged(&old.how_connected(), [Some(old.connected_in), None])?;
         self.page.exchanged(&new.how_connected(), [None, Some(new.connected_in)])?;
         for guest in &self.guests {
-            let info = guest.client.server_info().context("the server did not say what it is")?;
-            ensure!(info.name == demo_server::NAME, "this is {:?}, not our own server", info.name);
+            let info =
+                guest.client.server_info().ok_or_else(|| unexpected("the server did not say what it is"))?;
+            ensure(info.name == demo_server::NAME, || {
+                format!("this is {:?}, not our own server", info.name)
+            })?;
         }
-        ensure!(old.offers() == new.offers(), "the eras see different servers");
+        ensure(old.offers() == new.offers(), || "the eras see different servers".to_owned())?;
         self.page.aside(format_args!("{} offers {}", demo_server::NAME, new.offers()))?;
         Ok(())
     }
@@ -79,12 +84,10 @@ impl<W: Write> Tour<'_, W> {
         let [old, new] = &self.guests;
         let (first, first_took) = timed(old, call, &ask).await?;
         let (second, second_took) = timed(new, call, &ask).await?;
-        ensure!(
-            first.says_the_same(&second),
-            "{call} was answered with {:?} in one era and with {:?} in the other",
-            first.text,
-            second.text
-        );
+        ensure(first.says_the_same(&second), || {
+            let (first, second) = (&first.text, &second.text);
+            format!("{call} was answered with {first:?} in one era and with {second:?} in the other")
+        })?;
         for aside in &second.asides {
             self.page.aside(aside)?;
         }
@@ -113,8 +116,18 @@ async fn timed(
     ask: impl AsyncFn(&Guest) -> Result<Answer>,
 ) -> Result<(Answer, Duration)> {
     let begin = Instant::now();
-    let answer = ask(guest).await.with_context(|| format!("{call} failed in the {} era", guest.era()))?;
+    let answer = ask(guest).await.context(format_args!("{call} failed in the {} era", guest.era()))?;
     Ok((answer, begin.elapsed()))
+}
+
+/// What the tour fails with when something is not as it should be.
+fn unexpected(why: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::Other, why.to_string())
+}
+
+/// Fails unless this is so.
+fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Result<()> {
+    if is_so { Ok(()) } else { Err(unexpected(why())) }
 }
 
 /// A number with its thousands apart.

@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolwire::{
@@ -14,8 +13,8 @@ use toolwire::{
     wire::{LoggingLevel, PromptReference, ReadResourceResult, ResourceContents, Role},
 };
 
-use super::{Guest, Tour, thousands};
-use crate::commands::demo::page::Answer;
+use super::{Guest, Tour, ensure, thousands, unexpected};
+use crate::{commands::demo::page::Answer, failure::Result};
 
 /// How many calls a crowd makes at once. A client may have 4096 under way.
 const CROWD: usize = 1_000;
@@ -34,7 +33,9 @@ pub(super) async fn tools<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     let sum = json!({ "a": 2, "b": 3 });
     let add = async |guest: &Guest| {
         let outcome = guest.client.call("add", &sum).await?;
-        ensure!(outcome.json::<Value>()? == json!({ "sum": 5 }), "two and three are not {}", outcome.text());
+        ensure(outcome.json::<Value>()? == json!({ "sum": 5 }), || {
+            format!("two and three are not {}", outcome.text())
+        })?;
         Ok(answer(&outcome))
     };
     tour.stop("Call one", &tool_call("add", &sum), add).await?;
@@ -42,7 +43,7 @@ pub(super) async fn tools<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     let wrong = json!({ "a": "two", "b": 3 });
     let mistake = async |guest: &Guest| {
         let outcome = guest.client.call("add", &wrong).await?;
-        ensure!(outcome.is_error(), "a word was added to a number");
+        ensure(outcome.is_error(), || "a word was added to a number".to_owned())?;
         Ok(answer(&outcome))
     };
     tour.stop("Get it wrong: the model is told what to mend", &tool_call("add", &wrong), mistake).await?;
@@ -60,9 +61,9 @@ pub(super) async fn tools<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
             .log_level(LoggingLevel::Info)
             .await?;
         let steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
-        ensure!(steps.last().is_some_and(|last| last == "5"), "progress ended at {steps:?}");
+        ensure(steps.last().is_some_and(|last| last == "5"), || format!("progress ended at {steps:?}"))?;
         let logs = guest.take_logs();
-        let first = logs.first().context("no log message came")?;
+        let first = logs.first().ok_or_else(|| unexpected("no log message came"))?;
         let mut answer = answer(&outcome);
         answer.asides = vec![format!("progress {}", steps.join(" ")), format!("log {first} …")];
         Ok(answer)
@@ -95,9 +96,9 @@ pub(super) async fn prompts<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     let arguments = json!({ "name": "Grace" });
     let greet = async |guest: &Guest| {
         let prompt = guest.client.get_prompt("greet", &arguments).await?;
-        let message = prompt.messages.first().context("a prompt without messages")?;
-        ensure!(message.role == Role::User, "it is not the user who speaks");
-        Ok(Answer::good(message.content.as_text().context("a prompt without text")?))
+        let message = prompt.messages.first().ok_or_else(|| unexpected("a prompt without messages"))?;
+        ensure(message.role == Role::User, || "it is not the user who speaks".to_owned())?;
+        Ok(Answer::good(message.content.as_text().ok_or_else(|| unexpected("a prompt without text"))?))
     };
     tour.stop("Fill in a prompt", &format!("prompts/get greet {arguments}"), greet).await
 }
@@ -124,22 +125,24 @@ pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
     tour.page.aside(heard)?;
 
     let resources = new.client.all_resources().await?;
-    let note =
-        resources.iter().find(|resource| resource.name.starts_with("note")).context("there is no note")?;
+    let note = resources
+        .iter()
+        .find(|resource| resource.name.starts_with("note"))
+        .ok_or_else(|| unexpected("there is no note"))?;
     tour.page.asked(&format!("resources/read {}", note.uri), &format!("  ({})", new.era()))?;
     let begin = Instant::now();
     let found = contents(&new.client.read(&note.uri).await?)?;
     let took = begin.elapsed();
-    ensure!(found.text == text["text"], "the note says {:?}", found.text);
+    ensure(found.text == text["text"], || format!("the note says {:?}", found.text))?;
     tour.page.answered(&found, [None, Some(took)])?;
     Ok(())
 }
 
 async fn hears_of_resources(listener: &mut Listener) -> Result<()> {
     let change = tokio::time::timeout(PATIENCE, listener.next()).await;
-    match change.context("nobody said that the list has changed")? {
+    match change.map_err(|_| unexpected("nobody said that the list has changed"))? {
         Some(Change::Resources) => Ok(()),
-        other => bail!("expected a change of the resources, heard {other:?}"),
+        other => Err(unexpected(format!("expected a change of the resources, heard {other:?}"))),
     }
 }
 
@@ -152,12 +155,11 @@ pub(super) async fn crowd<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
             calls.spawn(async move {
                 let text = number.to_string();
                 let outcome = client.call("echo", json!({ "text": text })).await?;
-                ensure!(outcome.text() == text, "{number} was answered with {:?}", outcome.text());
-                Ok(())
+                ensure(outcome.text() == text, || format!("{number} was answered with {:?}", outcome.text()))
             });
         }
         while let Some(call) = calls.join_next().await {
-            call??;
+            call.map_err(unexpected)??;
         }
         let mut answer = Answer::good(format!("{} answers, each to its own question", thousands(CROWD)));
         if cfg!(debug_assertions) {
@@ -188,6 +190,6 @@ fn contents(result: &ReadResourceResult) -> Result<Answer> {
             let mime_type = contents.mime_type.as_deref().unwrap_or("of an unknown type");
             Ok(Answer::good(format!("{mime_type}, {bytes} bytes")))
         }
-        _ => bail!("the resource is empty"),
+        _ => Err(unexpected("the resource is empty")),
     }
 }

@@ -49,6 +49,9 @@ fn timeout(case: &Case) -> Finding {
         [] => finding.evidence(["it wrote nothing to standard error"]),
         lines => finding.evidence(lines.iter().rev().take(4).rev()),
     };
+    if let Some(lost) = &case.child.lost {
+        return finding.evidence([lost]).fix("each message is one line of JSON on standard output");
+    }
     finding
         .fix(
             "does it speak MCP over standard input and output? some servers need an argument such as --stdio",

@@ -54,6 +54,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
             (Err(Silence { code: failure.code(), text: failure.message().to_owned() }), child)
         }
     };
+    let child = Child { lost: target.lost.last(), ..child };
     let (web, proxy) = match (&target.address, &talk) {
         (Address::Http(remote), talk) => {
             let web = if talk.is_err() { web::examine(remote, target.timeout).await } else { None };
@@ -72,13 +73,10 @@ pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children
     let Address::Command(command) = &target.address else {
         return target::connect(&target, builder).await;
     };
-    let connecting = builder.connect(children.starting(command, target.verbose));
+    let connecting = builder.connect(children.starting(command, target.stderr));
     match tokio::time::timeout(target.timeout, connecting).await {
         Ok(connected) => Ok(connected?),
-        Err(_) => Err(Failure::new(
-            Code::Timeout,
-            format!("no connection within {} s", target.timeout.as_secs_f64()),
-        )),
+        Err(_) => Err(target::too_late(&target)),
     }
 }
 
@@ -91,11 +89,11 @@ impl Children {
     fn starting(
         &self,
         command: &Command,
-        verbose: bool,
+        stderr: Option<fn(&str)>,
     ) -> impl FnMut() -> std::future::Ready<std::io::Result<toolwire::transport::child::Child>> + Send {
         let (command, children) = (command.clone(), self.clone());
         move || {
-            let started = target::process(&command, verbose).spawn();
+            let started = target::process(&command, stderr).spawn();
             if let Ok(child) = &started {
                 children.0.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
             }
@@ -119,6 +117,7 @@ impl Children {
             starts: handles.len(),
             ending: report.map(|report| report.ending),
             stderr: last.stderr_tail(),
+            lost: None,
             junk_count: junk.count,
             junk: junk.lines.into(),
         }
@@ -128,6 +127,7 @@ impl Children {
 /// Asks for everything that the server says it has.
 async fn converse(client: &Client, target: &Target) -> Talk {
     let can = client.capabilities();
+    let mut lists = Lists { target, gone: false };
     Talk {
         version: client.version(),
         server: client.server_info().cloned(),
@@ -136,35 +136,48 @@ async fn converse(client: &Client, target: &Target) -> Talk {
         silent_on_discover: false,
         legacy_refusal: None,
         sse: matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex,
-        tools: list(can.tools.is_some(), client.tools(), target.timeout).await,
-        resources: list(can.resources.is_some(), client.resources(), target.timeout).await,
-        templates: templates(client, target.timeout).await,
-        prompts: list(can.prompts.is_some(), client.prompts(), target.timeout).await,
+        tools: lists.collect(can.tools.is_some(), client.tools()).await,
+        resources: lists.collect(can.resources.is_some(), client.resources()).await,
+        templates: templates(client, &mut lists).await,
+        prompts: lists.collect(can.prompts.is_some(), client.prompts()).await,
     }
 }
 
-async fn templates(client: &Client, patience: Duration) -> Listed<toolwire::wire::ResourceTemplate> {
-    let listed = list(client.capabilities().resources.is_some(), client.resource_templates(), patience).await;
-    match listed {
+async fn templates(client: &Client, lists: &mut Lists<'_>) -> Listed<toolwire::wire::ResourceTemplate> {
+    let offered = client.capabilities().resources.is_some();
+    match lists.collect(offered, client.resource_templates()).await {
         // There is no capability for templates alone, so a server with resources need not know the method.
         Listed::Failed { why, .. } if why.contains("-32601") => Listed::NotOffered,
         listed => listed,
     }
 }
 
-async fn list<T: PageOf>(offered: bool, pages: Pages<T>, patience: Duration) -> Listed<T::Item> {
-    if !offered {
-        return Listed::NotOffered;
-    }
-    match tokio::time::timeout(patience, pages.collect()).await {
-        Ok(Ok(items)) => Listed::All(items),
-        Ok(Err(error)) => {
-            Listed::Failed { why: format!("{error:?}"), endless: error.kind() == ErrorKind::TooManyPages }
+/// The lists of a server, one after the other.
+struct Lists<'a> {
+    target: &'a Target,
+    /// The connection was lost at one of them, so the others cannot be asked for.
+    gone: bool,
+}
+
+impl Lists<'_> {
+    async fn collect<T: PageOf>(&mut self, offered: bool, pages: Pages<T>) -> Listed<T::Item> {
+        if !offered || self.gone {
+            return Listed::NotOffered;
         }
-        Err(_) => Listed::Failed {
-            why: format!("not complete within {} s", patience.as_secs_f64()),
-            endless: false,
-        },
+        let patience = self.target.timeout;
+        let (failure, endless) = match tokio::time::timeout(patience, pages.collect()).await {
+            Ok(Ok(items)) => return Listed::All(items),
+            Ok(Err(error)) => {
+                self.gone = error.kind() == ErrorKind::Closed;
+                let endless = error.kind() == ErrorKind::TooManyPages;
+                (Failure::from(error), endless)
+            }
+            Err(_) => {
+                let why = format!("not complete within {} s", patience.as_secs_f64());
+                (Failure::new(Code::Timeout, why), false)
+            }
+        };
+        Listed::Failed { why: self.target.explained(failure).message().to_owned(), endless }
     }
 }
 

@@ -17,6 +17,7 @@ use toolwire::{Client, client::ClientBuilder};
 use super::Recorded;
 use crate::{
     failure::{Code, Failure, Result},
+    session,
     target::{self, Target, TargetOptions},
     terminal::Terminal,
     trace::{Exchange, Outcome, REDACTED, Side},
@@ -25,20 +26,28 @@ use book::Book;
 use compare::Volatile;
 use report::{Report, Verdict};
 
+const USAGE: &str = "toolwire trace replay FILE [SERVER] [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
+
+const AFTER_HELP: &str = "\
+What the server asks back is answered as in the trace. The exit code is 0 if every
+answer is the same, and 1 if one is not.
+
+Examples:
+  toolwire trace replay talk.jsonl -- some-server
+  toolwire trace replay talk.jsonl github --ignore timestamp";
+
 /// Send the requests of a trace again, and show what changed
-///
-/// What the server asks back is answered as in the trace. The exit code is 0 if every
-/// answer is the same, and 1 if one is not.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE)]
 pub(super) struct Options {
     /// The trace
     file: PathBuf,
 
-    /// [SERVER] to send the requests to
+    /// The server (not with -- COMMAND)
+    #[arg(value_name = "SERVER")]
     words: Vec<String>,
 
-    /// Do not compare this member of answers, wherever it is; may be given several times
+    /// Do not compare this member of answers; may be given several times
     #[arg(long, value_name = "MEMBER")]
     ignore: Vec<String>,
 
@@ -69,12 +78,12 @@ pub(super) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     }
     let book = Arc::new(Mutex::new(Book::of(&recorded.conversation)));
     let builder = handlers(target::builder(&words.target), &words.target, &recorded, &book);
-    let client = target::connect(&words.target, builder).await?;
     let volatile = Volatile::new(&options.ignore);
     let mut report = Report::new(terminal);
-    let replayed = replay(&client, &recorded, &book, &volatile, &mut report).await;
-    client.close().await?;
-    replayed?;
+    session::with_client(&words.target, builder, async |client| {
+        replay(client, &recorded, &book, &volatile, &mut report).await
+    })
+    .await?;
     report.finish()
 }
 

@@ -8,12 +8,11 @@ use super::essential;
 use crate::{
     commands::trace::summary,
     failure::{Code, Failure, Result},
-    terminal::{Terminal, printable},
+    render::room,
+    terminal::{Terminal, fit, printable},
     trace::Exchange,
 };
 
-/// How wide the summary of a request may be.
-const WIDTH: usize = 78;
 /// How many lines around a change are shown.
 const CONTEXT: usize = 2;
 
@@ -79,7 +78,7 @@ impl Report {
             );
             return Ok(());
         }
-        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
+        let text = fit(&summary::request(&exchange.method, &exchange.params), room(2));
         self.terminal.print(format_args!(
             "{} {text}
     {}",
@@ -102,7 +101,7 @@ impl Report {
             self.calls.push(call);
             return Ok(());
         }
-        let text = summary::fit(&summary::request(&exchange.method, &exchange.params), WIDTH);
+        let text = fit(&summary::request(&exchange.method, &exchange.params), room(2));
         if same {
             return self.terminal.print(format_args!("{} {text}", "=".green().bold()));
         }

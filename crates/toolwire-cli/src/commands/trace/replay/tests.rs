@@ -40,8 +40,9 @@ fn target(version: Version) -> Target {
         era: EraChoice::Version(version),
         timeout: Duration::from_secs(60),
         roots: Vec::new(),
-        verbose: false,
+        stderr: None,
         trace: None,
+        lost: target::Lost::default(),
     }
 }
 

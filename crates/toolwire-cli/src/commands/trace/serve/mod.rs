@@ -14,13 +14,17 @@ use crate::{
 };
 use recording::Recording;
 
+const AFTER_HELP: &str = "\
+Requests are matched by their method and parameters, and those that were sent several
+times are answered in the order of the trace. What the server asked back or told
+meanwhile is sent as well.
+
+Examples:
+  toolwire tools -- toolwire trace serve talk.jsonl";
+
 /// Answer a client from a trace, over standard input and output
-///
-/// Requests are matched by their method and parameters, and those that were sent several
-/// times are answered in the order of the trace. What the server asked back or told
-/// meanwhile is sent as well.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = AFTER_HELP)]
 pub(super) struct Options {
     /// The trace
     file: PathBuf,

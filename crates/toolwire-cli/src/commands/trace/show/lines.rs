@@ -6,14 +6,13 @@ use serde_json::Value;
 use crate::{
     commands::trace::{
         Recorded,
-        summary::{self, fit, one_line},
+        summary::{self, one_line},
     },
-    terminal::printable,
+    render::room,
+    terminal::{fit, printable},
     trace::{Conversation, Exchange, Item, Notice, Outcome, Side, asks_for_input},
 };
 
-/// How wide a line may be.
-const WIDTH: usize = 80;
 /// How wide the times are.
 const TIME_WIDTH: usize = 8;
 
@@ -197,7 +196,7 @@ impl<'a> Page<'a> {
             let last = summary::request(&last.method, &last.params);
             let last = last.split_once(' ').map(|(_, about)| about).unwrap_or_default();
             let to = if last.is_empty() { String::new() } else { format!(" … {last}") };
-            text = format!("{}{to}", fit(&text, WIDTH / 2));
+            text = format!("{}{to}", fit(&text, room(0) / 2));
         }
         let note = last.map(|_| format!("{} times", more.len() + 1));
         self.line(Line {
@@ -225,7 +224,7 @@ impl<'a> Page<'a> {
         let indent = "  ".repeat(line.depth);
         let note = line.note.map(|note| format!("  {note}")).unwrap_or_default();
         let used = TIME_WIDTH + 4 + indent.len() + note.chars().count();
-        let text = if self.long { line.text } else { fit(&line.text, WIDTH.saturating_sub(used)) };
+        let text = if self.long { line.text } else { fit(&line.text, room(used)) };
         let time = format!("{seconds:>TIME_WIDTH$}");
         let shown = format!("{}  {arrow} {indent}{}{}", time.dimmed(), text.style(line.style), note.dimmed());
         self.lines.push(shown.trim_end().to_owned());

@@ -13,12 +13,15 @@ use crate::{failure::Result, terminal::Terminal};
 
 /// Show a trace as a conversation
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  toolwire trace show talk.jsonl\n  toolwire trace show --long talk.jsonl"
+)]
 pub(super) struct Options {
     /// The trace
     file: PathBuf,
 
     /// Show whole messages
-    #[arg(long)]
+    #[arg(short, long)]
     long: bool,
 }
 

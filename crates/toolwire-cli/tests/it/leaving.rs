@@ -1,0 +1,67 @@
+//! Ctrl-C and other ways of being asked to leave: at once, and with nothing left behind.
+
+use std::{
+    path::Path,
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use crate::program::{finish, toolwire};
+
+/// A server that says nothing and does not want to end; it writes down which process it is.
+const STUBBORN: &str =
+    "trap '' TERM HUP INT; echo $$ > \"$1.new\"; mv \"$1.new\" \"$1\"; while :; do sleep 1; done";
+/// How long things may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn every_command_that_waits_can_be_left_and_takes_its_server_along() {
+    for command in ["tools", "probe", "doctor", "bench", "watch"] {
+        for signal in ["-INT", "-TERM", "-HUP"] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("pid");
+            let mut program = toolwire(&[command, "--timeout", "60", "--", "sh", "-c", STUBBORN, "sh"]);
+            program.arg(&file).env("HOME", folder.path());
+            let child = program.spawn().unwrap();
+            let server = started(&file);
+            send(signal, &child);
+            let ended = finish(child);
+            // Being left is how watching ends.
+            let expected = if command == "watch" { 0 } else { 130 };
+            assert_eq!(ended.status.code(), Some(expected), "{command} {signal}: {ended:?}");
+            let told = ended.stderr.contains("error[interrupted]");
+            assert_eq!(told, command != "watch", "{command} {signal}: {ended:?}");
+            assert!(ends(&server), "{command} {signal}: process {server} is left behind");
+        }
+    }
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// The process that has been started.
+fn started(file: &Path) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Ok(server) = std::fs::read_to_string(file) {
+            return server.trim().to_owned();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the server was not started within {PATIENCE:?}");
+}
+
+/// Whether a process ends soon.
+fn ends(process: &str) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let there = Command::new("kill").args(["-0", process]).output().unwrap();
+        if !there.status.success() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
