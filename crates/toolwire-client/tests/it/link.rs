@@ -188,9 +188,14 @@ async fn a_server_that_understands_nothing_is_reached_by_other_means() {
 }
 
 #[tokio::test]
-async fn when_other_means_fail_too_the_first_error_counts_and_both_are_told() {
+async fn when_other_means_fail_too_both_errors_are_told_and_the_one_of_somebody_who_is_there_counts() {
     let first = posts(|_| Err(LinkErrorKind::Status(404, None)));
     let other = posts(|_| Err(LinkErrorKind::Busy));
+    let error = builder().connect(Url(first, Some(other))).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::Busy, Delivery::Unknown));
+    assert_eq!(error.to_string().matches("initialize failed: no").count(), 2, "{error}");
+
+    let (first, other) = [(); 2].map(|()| posts(|_| Err(LinkErrorKind::Status(404, None)))).into();
     let error = builder().connect(Url(first, Some(other))).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Unknown));
     assert_eq!(error.to_string(), "initialize failed: no; and by other means: initialize failed: no");
