@@ -49,7 +49,7 @@ pub(crate) struct Exchange {
     /// Only the codec, which writes the answer, may look at this.
     pub(crate) version: Version,
     pub(crate) params: Params,
-    pub(crate) peek: Peek,
+    pub(crate) peek: Box<Peek>,
     /// Made when a handler of a modern request first asks; there from the start for a legacy one.
     pub(crate) client: OnceLock<Client>,
     pub(crate) outbox: Outbox,

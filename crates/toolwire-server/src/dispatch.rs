@@ -112,7 +112,7 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
     // Set once: a request is routed once.
     let _ = cx.0.tool.set(Arc::clone(route));
     let answer = route.endpoint.call(cx);
-    if route.output_schema_compiled().is_none() {
+    if route.tool.output_schema.is_none() {
         return answer;
     }
     let route = Arc::clone(route);
@@ -130,15 +130,16 @@ fn checked(
     mut result: CallToolResult,
     version: Version,
 ) -> Result<CallToolResult, RpcError> {
-    let Some(schema) = route.output_schema_compiled() else { return Ok(result) };
+    let Some(check) = route.output_check() else { return Ok(result) };
     if result.is_error == Some(true) {
         // An error has no structured content to check; its text is what matters.
         result.structured_content = None;
         return Ok(result);
     }
-    let violation = match &result.structured_content {
-        None => Some("the result has no structured content".to_owned()),
-        Some(content) => match content.decode() {
+    let violation = match (check, &result.structured_content) {
+        (Err(problem), _) => Some(problem.to_owned()),
+        (Ok(_), None) => Some("the result has no structured content".to_owned()),
+        (Ok(schema), Some(content)) => match content.decode() {
             Ok(value) => schema.validate(&value).err().map(|violations| violations.to_string()),
             Err(error) => Some(error.to_string()),
         },

@@ -71,6 +71,8 @@ pub struct HandlerSpec {
     /// Whether the input schema says more than decoding checks by itself.
     pub(crate) input_checks: bool,
     pub(crate) output_schema: Option<Value>,
+    /// The same for the output schema.
+    pub(crate) output_checks: bool,
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
 }
@@ -85,7 +87,9 @@ impl HandlerSpec {
 
     /// The handler returns structured content of this type.
     pub fn returns<T: JsonSchema>(&mut self) {
-        self.output_schema = Some(schema::of_output::<T>());
+        let (schema, checks) = schema::of_output::<T>();
+        self.output_schema = Some(schema);
+        self.output_checks = checks;
     }
 
     /// The handler needs a state of this type, given with [`ServerBuilder::state`](crate::ServerBuilder::state).

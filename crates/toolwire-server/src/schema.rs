@@ -1,6 +1,6 @@
 //! Schemas from types: draft 2020-12, without references where possible, without what hosts stumble over.
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use toolwire_protocol::{
     schema::{inline_local_refs, is_object_root},
@@ -10,21 +10,22 @@ use toolwire_protocol::{
 /// The schema of a type that is read, the arguments of a tool, and whether it says more than decoding into
 /// the type checks by itself.
 pub(crate) fn of_input<T: JsonSchema>() -> (Value, bool) {
-    let schema =
-        SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>();
-    let checks = says_more_than_the_type(schema.as_value());
-    (portable(schema.to_value()), checks)
+    finished(settings().for_deserialize().into_generator().into_root_schema_for::<T>())
 }
 
-/// The schema of a type that is written: the structured content of a tool.
-pub(crate) fn of_output<T: JsonSchema>() -> Value {
-    portable(
-        SchemaSettings::draft2020_12()
-            .for_serialize()
-            .into_generator()
-            .into_root_schema_for::<T>()
-            .to_value(),
-    )
+/// The schema of a type that is written, the structured content of a tool, and whether it says more than the type.
+pub(crate) fn of_output<T: JsonSchema>() -> (Value, bool) {
+    finished(settings().for_serialize().into_generator().into_root_schema_for::<T>())
+}
+
+/// Draft 2020-12, which is the protocol's default, so that no schema has to name it.
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None)
+}
+
+fn finished(schema: Schema) -> (Value, bool) {
+    let checks = says_more_than_the_type(schema.as_value());
+    (portable(schema.to_value()), checks)
 }
 
 /// A schema for a tool without arguments.
@@ -116,11 +117,15 @@ fn is_rust_format(format: &Value) -> bool {
     })
 }
 
-fn portable(schema: Value) -> Value {
-    let mut schema = inline_local_refs(schema.clone()).unwrap_or(schema);
+fn portable(mut schema: Value) -> Value {
+    // Without definitions there is nothing to inline, and most schemas have none.
+    if schema.get("$defs").is_some()
+        && let Ok(inlined) = inline_local_refs(schema.clone())
+    {
+        schema = inlined;
+    }
     if let Some(root) = schema.as_object_mut() {
-        // Draft 2020-12 is the protocol's default, and a Rust type's name tells a model nothing.
-        root.remove("$schema");
+        // A Rust type's name tells a model nothing.
         root.remove("title");
     }
     drop_rust_formats(&mut schema);

@@ -37,7 +37,7 @@ use super::{
 pub(crate) struct Asked {
     pub(crate) parts: Arc<Parts>,
     pub(crate) request: Request,
-    pub(crate) peek: Peek,
+    pub(crate) peek: Box<Peek>,
     pub(crate) version: Version,
     pub(crate) accepts: Accepts,
 }

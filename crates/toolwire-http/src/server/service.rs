@@ -151,7 +151,10 @@ impl HttpService {
         B::Error: Into<BoxError>,
     {
         let shared = Arc::clone(&self.0);
-        Box::pin(async move { Ok(shared.handle(local, request).await) })
+        // Shared from the start: they are large, and would be copied from one future to the next.
+        let (parts, body) = request.into_parts();
+        let parts = Arc::new(parts);
+        Box::pin(async move { Ok(shared.handle(local, parts, body).await) })
     }
 }
 
@@ -162,12 +165,11 @@ impl Shared {
         self.websockets.all_closed().await;
     }
 
-    async fn handle<B>(&self, local: Option<IpAddr>, request: Request<B>) -> Response<Body>
+    async fn handle<B>(&self, local: Option<IpAddr>, parts: Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let (parts, body) = request.into_parts();
         if let Err(stopped) = self.gate.check(&parts, local) {
             return stopped.response();
         }
@@ -182,7 +184,7 @@ impl Shared {
         response
     }
 
-    async fn route<B>(&self, parts: Parts, body: B) -> Response<Body>
+    async fn route<B>(&self, parts: Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
@@ -204,10 +206,10 @@ impl Shared {
         }
         #[cfg(feature = "ws")]
         if self.config.websocket && super::upgrade::is_wanted(&parts) {
-            return self.websockets.accept(&self.server, parts);
+            return self.websockets.accept(&self.server, Arc::unwrap_or_clone(parts));
         }
         if parts.method == Method::POST {
-            return self.post(Arc::new(parts), body).await;
+            return self.post(parts, body).await;
         }
         let principal = principal(&parts);
         match parts.method {
@@ -249,7 +251,7 @@ impl Shared {
         };
         match Message::parse_and_peek(&bytes) {
             Ok((message, peek)) => self.message(parts, message, peek, accepts).await,
-            Err(fault) if fault.kind == FaultKind::Batch => self.batch(parts, bytes, &fault).await,
+            Err(fault) if fault.kind == FaultKind::Batch => Box::pin(self.batch(parts, bytes, &fault)).await,
             Err(fault) => refuse_envelope(&fault),
         }
     }
@@ -258,7 +260,7 @@ impl Shared {
         &self,
         parts: Arc<Parts>,
         message: Message,
-        peek: Peek,
+        peek: Box<Peek>,
         accepts: Accepts,
     ) -> Response<Body> {
         if let Message::Request(request) = &message

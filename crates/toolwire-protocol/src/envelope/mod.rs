@@ -81,10 +81,12 @@ impl Message {
 
     /// Parses one message and looks at its parameters in the same pass, as [`Peek::of`] does.
     ///
+    /// What it has seen is boxed, because it moves through many futures, and each of them would have room for it twice.
+    ///
     /// # Errors
     /// [`EnvelopeFault`] says what is wrong, and carries the id where one could be read.
-    pub fn parse_and_peek(bytes: &Bytes) -> Result<(Self, Peek), EnvelopeFault> {
-        let mut peek = Peek::default();
+    pub fn parse_and_peek(bytes: &Bytes) -> Result<(Self, Box<Peek>), EnvelopeFault> {
+        let mut peek = Box::<Peek>::default();
         parse::parse(bytes, Some(&mut peek)).map(|message| (message, peek))
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
                 Message::Request(request) => Peek::of(&request.params),
                 _ => Peek::default(),
             };
-            connection.admit(message, peek)
+            connection.admit(message, peek.into())
         });
         match admitted {
             // Batches and stateless requests belong to different eras, and a subscription would hold the rest up.

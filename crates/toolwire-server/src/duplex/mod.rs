@@ -200,7 +200,7 @@ impl Connection {
         self.post(write_error(fault.id.as_ref(), &fault.rpc_error()));
     }
 
-    async fn message(self: &Arc<Self>, message: Message, peek: Peek) {
+    async fn message(self: &Arc<Self>, message: Message, peek: Box<Peek>) {
         let answer = match self.admit(message, peek) {
             Admitted::Call(call) => self.start(call).await,
             Admitted::Answered(bytes) => Some(bytes),
@@ -212,7 +212,7 @@ impl Connection {
     }
 
     /// Takes a message up the ladder, and deals with everything that needs no handler.
-    fn admit(self: &Arc<Self>, message: Message, peek: Peek) -> Admitted {
+    fn admit(self: &Arc<Self>, message: Message, peek: Box<Peek>) -> Admitted {
         let verdict = self.server.classify(&message, &peek, None, self.session.get());
         match message {
             Message::Request(request) => self.admit_request(request, peek, verdict),
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    fn admit_request(&self, request: Request, peek: Peek, verdict: Verdict) -> Admitted {
+    fn admit_request(&self, request: Request, peek: Box<Peek>, verdict: Verdict) -> Admitted {
         let seat = match (verdict, self.session.get()) {
             (Verdict::Reject(fault), _) => {
                 return Admitted::Answered(write_error(Some(&request.id), &fault.rpc_error()));

@@ -68,7 +68,7 @@ impl Call {
     pub fn new(
         server: &Server,
         request: Request,
-        peek: Peek,
+        peek: Box<Peek>,
         seat: Seat,
         extensions: Extensions,
     ) -> Result<Self, Answered> {
@@ -84,7 +84,7 @@ impl Call {
         queue: FairQueue,
         server: &Server,
         request: Request,
-        peek: Peek,
+        peek: Box<Peek>,
         seat: Seat,
         extensions: Extensions,
     ) -> Result<Self, Answered> {
@@ -94,7 +94,7 @@ impl Call {
     fn start(
         server: &Server,
         request: Request,
-        peek: Peek,
+        peek: Box<Peek>,
         seat: &Seat,
         extensions: Extensions,
         outbox: Outbox,
@@ -148,7 +148,7 @@ impl Call {
             method: first.method.clone(),
             version: first.version,
             params: first.params.clone(),
-            peek: Peek::of(&first.params),
+            peek: Peek::of(&first.params).into(),
             client: first.client.clone(),
             outbox,
             cancel: cx.cancel().clone().into(),

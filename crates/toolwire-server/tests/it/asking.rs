@@ -514,7 +514,7 @@ async fn as_caller(server: &Server, who: Option<&str>, message: &Value) -> Value
         extensions.insert(Principal::new(who));
     }
     let seat = Seat::Modern(toolwire_protocol::Version::LATEST);
-    let answered = Call::new(server, request, peek, seat, extensions).unwrap().await;
+    let answered = Call::new(server, request, peek.into(), seat, extensions).unwrap().await;
     serde_json::from_slice(&answered.body).unwrap()
 }
 

@@ -68,8 +68,8 @@ impl Call {
         let is_tool = request.method.known() == Some(Method::CallTool);
         let tool = peek.name.take().filter(|_| is_tool).map(|name| ToolCall {
             name,
-            arguments: peek.arguments.unwrap_or_else(|| Bytes::from_static(b"{}")),
-            meta: peek.meta.map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw),
+            arguments: peek.arguments.take().unwrap_or_else(|| Bytes::from_static(b"{}")),
+            meta: peek.meta.take().map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw),
         });
         let (id, method) = (request.id.clone(), request.method.clone());
         Some(Self { id, method, message: request.message.clone(), headers, tool })

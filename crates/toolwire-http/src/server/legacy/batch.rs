@@ -88,7 +88,7 @@ impl LegacyEndpoint {
             SessionLookup::Found(session) => Some(Arc::clone(session)),
             _ => None,
         };
-        let peek = Peek::of(&request.params);
+        let peek = Peek::of(&request.params).into();
         match seat.map(|seat| self.prepare(post, session, request, peek, seat, extensions)) {
             Ok(Prepared::Flight(flight)) => flight.start().await,
             Ok(Prepared::Answered(answer)) => post.answer(answer).await,

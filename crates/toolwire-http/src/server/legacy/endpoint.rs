@@ -109,7 +109,7 @@ impl LegacyEndpoint {
         verdict: Verdict,
         found: SessionLookup,
         message: Message,
-        peek: Peek,
+        peek: Box<Peek>,
         accepts: Accepts,
         principal: Option<Arc<str>>,
         extensions: Extensions,
@@ -167,7 +167,7 @@ impl LegacyEndpoint {
         post: &Arc<Post>,
         session: Option<Arc<HttpSession>>,
         request: Request,
-        peek: Peek,
+        peek: Box<Peek>,
         seat: Seat,
         mut extensions: Extensions,
     ) -> Prepared {

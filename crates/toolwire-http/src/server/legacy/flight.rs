@@ -59,7 +59,7 @@ impl Flight {
     /// Sends what is left to say, and the answer.
     async fn land(self, answered: Answered) {
         for message in self.call.last_messages() {
-            self.post.send(message).await;
+            Box::pin(self.post.send(message)).await;
         }
         self.post.answer(answered.body).await;
     }

@@ -98,10 +98,14 @@ impl Post {
                 Phase::Json | Phase::Abandoned => return self.close_one(state),
             }
         };
-        for answer in early {
+        // Boxed, because streams are rare, and every POST would have room for what it takes to write to one.
+        Box::pin(async {
+            for answer in early {
+                stream.send_answer(answer).await;
+            }
             stream.send_answer(answer).await;
-        }
-        stream.send_answer(answer).await;
+        })
+        .await;
         self.close_one(self.lock());
     }
 

@@ -78,7 +78,7 @@ impl Sse2024 {
         &self,
         paths: &Sse2024Paths,
         limits: &HttpLimits,
-        parts: Parts,
+        parts: Arc<Parts>,
         body: B,
     ) -> Response<Body>
     where
@@ -88,7 +88,7 @@ impl Sse2024 {
         let principal = parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0));
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
-            Method::GET if is_stream => self.get(&paths.messages, principal, attach(Arc::new(parts))),
+            Method::GET if is_stream => self.get(&paths.messages, principal, attach(parts)),
             Method::POST if !is_stream => {
                 if let Err(unreadable) = read::media_types(&parts.headers) {
                     return unreadable.response();

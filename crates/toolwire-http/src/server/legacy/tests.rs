@@ -59,7 +59,15 @@ async fn post(
 ) -> http::Response<crate::server::Body> {
     let message = Message::parse(&message.to_string().into()).unwrap();
     endpoint
-        .post(verdict, found, message, Peek::default(), Accepts::of(headers), None, Extensions::default())
+        .post(
+            verdict,
+            found,
+            message,
+            Box::<Peek>::default(),
+            Accepts::of(headers),
+            None,
+            Extensions::default(),
+        )
         .await
 }
 

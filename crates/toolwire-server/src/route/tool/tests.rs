@@ -1,0 +1,70 @@
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::*;
+use crate::{Args, Json, Server};
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Plain {
+    text: String,
+}
+
+/// Its schema is written by hand, and wrong.
+#[derive(Serialize)]
+struct Wrong;
+
+impl JsonSchema for Wrong {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Wrong".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "objekt" })
+    }
+}
+
+fn plain() -> ToolRoute {
+    tool("plain", |Args(plain): Args<Plain>| async { Json(plain) })
+}
+
+fn problem_of(route: ToolRoute) -> String {
+    Server::builder("test", "1.0").tool(route).build().map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn what_only_repeats_a_type_is_compiled_when_it_is_needed() {
+    let route = plain();
+    assert!(route.input.get().is_none() && route.output.get().is_none());
+    assert!(route.check_arguments(b"{}").is_ok(), "decoding will say it");
+    assert!(route.input.get().is_none());
+    assert!(route.explain(b"{}", "unclear").contains("text"), "{}", route.explain(b"{}", "unclear"));
+    assert!(route.input.get().is_some());
+    assert!(route.output_check().unwrap().is_ok());
+}
+
+#[test]
+fn a_wrong_constraint_on_a_type_is_found_when_the_server_is_built() {
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Constrained {
+        #[schemars(extend("minLength" = "many"))]
+        text: String,
+    }
+    let takes = tool("takes", |Args(it): Args<Constrained>| async { it.text });
+    assert!(problem_of(takes).contains("input schema is not valid"));
+    let returns = tool("returns", || async { Json(Constrained { text: String::new() }) });
+    assert!(problem_of(returns).contains("output schema is not valid"));
+}
+
+#[test]
+fn a_wrong_schema_by_hand_is_found_when_the_server_is_built() {
+    let input = json!({ "type": "object", "properties": { "a": { "type": "objekt" } } });
+    assert!(problem_of(plain().input_schema(input)).contains("input schema is not valid"));
+    assert!(problem_of(plain().output_schema(json!({ "type": 7 }))).contains("output schema is not valid"));
+}
+
+#[test]
+fn a_wrong_schema_that_was_not_needed_before_is_no_panic() {
+    let route = tool("wrong", || async { Json(Wrong) });
+    assert!(route.output_check().unwrap().unwrap_err().contains("output schema is not valid"));
+}
