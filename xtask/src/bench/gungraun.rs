@@ -24,7 +24,12 @@ pub(super) fn count(root: &Path) -> Result<Vec<Measured>, String> {
         .env("GUNGRAUN_RUNNER", &runner.display().to_string())
         .successful_output()?;
     let counts: Vec<Measured> = output.lines().filter_map(measured).collect();
-    if counts.is_empty() { Err("gungraun has counted nothing".to_owned()) } else { Ok(counts) }
+    // A bench whose symbols were stripped cannot be told apart in the profile and counts as nothing, which would keep
+    // every budget.
+    if counts.is_empty() || counts.iter().any(|(_, count)| *count == 0) {
+        return Err("gungraun has counted nothing; are the symbols of the benches stripped?".to_owned());
+    }
+    Ok(counts)
 }
 
 /// Reads one line of output: which bench, and how many instructions.
