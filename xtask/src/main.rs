@@ -7,6 +7,7 @@
 mod bench;
 mod browser;
 mod conformance;
+mod debian;
 mod documents;
 mod edges;
 mod interop;

@@ -2,20 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{LIMIT, Measured};
+use crate::debian;
 use crate::process::Program;
 use crate::workspace::Workspace;
 
-/// For asking a program for its version.
-const SHORT: Duration = Duration::from_mins(1);
-
 /// Instructions by bench.
 pub(super) fn count(root: &Path) -> Result<Vec<Measured>, String> {
-    valgrind()?;
+    debian::program("valgrind")?;
     let runner = runner(root)?;
     let bench = ["bench", "--quiet", "-p", "toolwire-benchmarks", "--bench", "instructions", "--"];
     let output = Program::cargo(root, LIMIT)
@@ -39,24 +36,6 @@ fn measured(line: &str) -> Option<Measured> {
     // "Ir" is the event "instruction read"; beside the new count there may be one from a run before.
     let total = &summary["profiles"][0]["data"]["total"];
     Some((name, total["metrics"]["Ir"]["values"]["new"].as_u64()?))
-}
-
-/// Makes sure that valgrind is there, on a machine where that can be done.
-fn valgrind() -> Result<(), String> {
-    let is_there = || Program::new("valgrind", SHORT).args(["--version"]).successful_output().is_ok();
-    if is_there() {
-        return Ok(());
-    }
-    let install = ["apt-get", "install", "-y", "--no-install-recommends", "valgrind"];
-    for way in [&install[..], &["sudo", "-n", "apt-get", "install", "-y", "valgrind"]] {
-        if let [program, arguments @ ..] = way
-            && Program::new(program, LIMIT).args(arguments).run().is_ok()
-            && is_there()
-        {
-            return Ok(());
-        }
-    }
-    Err("instructions are counted by valgrind, which is not installed".to_owned())
 }
 
 /// The runner of the version that the benches are built with, below `target/`.

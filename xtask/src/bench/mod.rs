@@ -5,6 +5,7 @@
 
 mod budgets;
 mod gungraun;
+mod program;
 
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub(crate) fn run() -> Result<bool, String> {
     let counts = if cfg!(target_os = "linux") { gungraun::count(&root())? } else { Vec::new() };
     let times = times()?;
     println!("\n{}", budgets.table(&counts, &times));
+    println!("\n{}", program::table(&root())?);
     let violations = if counts.is_empty() { Vec::new() } else { budgets.violations(&counts) };
     for violation in &violations {
         println!("{violation}");
