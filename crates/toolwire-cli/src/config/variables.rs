@@ -128,8 +128,8 @@ mod tests {
     fn expand(host: Host, text: &str) -> Result<String, String> {
         let variables = [("HOME", "/home/me"), ("TOKEN", "s3"), ("EMPTY", "")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let places = Places::new(System::Linux, variables.into(), "/work/app".into());
-        let variables = Variables { places: &places, host, folder: Path::new("/work/app") };
+        let places = Places::new(System::Linux, variables.into(), "/code/app".into());
+        let variables = Variables { places: &places, host, folder: Path::new("/code/app") };
         variables.expand(text).map_err(|unknown| format!("{} ({})", unknown.what, unknown.hint))
     }
 
@@ -141,7 +141,7 @@ mod tests {
             ("${NOT_SET:-else}/${EMPTY:-x}/${TOKEN:-y}", "else/x/s3"),
             ("${NOT_SET:-}", ""),
             ("${EMPTY}", ""),
-            ("${workspaceFolder}/bin:${userHome}${/}x", "/work/app/bin:/home/me/x"),
+            ("${workspaceFolder}/bin:${userHome}${/}x", "/code/app/bin:/home/me/x"),
             ("${workspaceFolderBasename}", "app"),
             ("$TOKEN costs $5, ${ and ${} and ${1} and $", "$TOKEN costs $5, ${ and ${} and ${1} and $"),
             ("é${TOKEN}é", "és3é"),

@@ -194,7 +194,7 @@ mod tests {
             ("Error: listen EADDRINUSE: address already in use :::3000", "port is taken"),
             ("Error: GITHUB_TOKEN environment variable is required", "GITHUB_TOKEN is not set"),
             ("KeyError: 'API_KEY'", "API_KEY is not set"),
-            ("getaddrinfo EAI_AGAIN registry.npmjs.org", "no network"),
+            ("getaddrinfo EAI_AGAIN packages.example", "no network"),
             ("PermissionError: [Errno 13] Permission denied: '/x'", "not allowed"),
             ("thread 'main' panicked at src/main.rs:1:1:", "crashed"),
             ("usage: server [-h] --db DB", "other arguments"),
