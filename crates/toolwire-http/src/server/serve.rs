@@ -233,8 +233,8 @@ async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Op
 
 /// How connections are served, in both versions of HTTP.
 ///
-/// hyper-util tells the versions apart as well, but it takes the first bytes out of the connection to do so. That
-/// costs the buffer of each connection another 8 KiB, and each request some 500 instructions.
+/// hyper-util tells the versions apart as well, but it takes the first bytes out of the connection to do so. With that
+/// a GET stream took 21.5 KiB, and takes 16.5 now.
 #[derive(Clone)]
 struct Http {
     one: http1::Builder,
