@@ -1,5 +1,10 @@
 //! Answers that are given in advance, for scripts.
 
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
 use clap::Args;
 use serde_json::{Map, Value};
 use toolwire::{
@@ -39,6 +44,8 @@ pub(super) struct Answers {
     words: Vec<String>,
     object: Map<String, Value>,
     yes: bool,
+    /// The names of all fields that were asked for so far.
+    asked: Mutex<BTreeSet<String>>,
 }
 
 impl Answers {
@@ -52,14 +59,32 @@ impl Answers {
             }
         }
         let object = options.answers.as_ref().map(|text| arguments::object("--answers", text)).transpose()?;
-        Ok(Self { words: options.answer.clone(), object: object.unwrap_or_default(), yes: options.yes })
+        Ok(Self {
+            words: options.answer.clone(),
+            object: object.unwrap_or_default(),
+            yes: options.yes,
+            asked: Mutex::default(),
+        })
+    }
+
+    /// The names that were answered in advance and that none of the forms asked for. Without any form there is
+    /// nothing to say: answers may be given to a tool that only sometimes asks.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let given = self.words.iter().map(|word| key(word)).chain(self.object.keys().map(String::as_str));
+        let unused: BTreeSet<&str> = given.filter(|name| !asked.contains(*name)).collect();
+        unused.into_iter().map(str::to_owned).collect()
     }
 
     /// What is answered of this form.
     pub(super) fn to(&self, schema: &RequestedSchema) -> Result<Answered> {
+        let names = schema.properties.keys().map(str::to_owned);
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
         let has = |name: &str| schema.properties.contains_key(name);
-        let key = |word: &str| word.split(['=', ':', '[', '.']).next().unwrap_or_default().to_owned();
-        let words: Vec<String> = self.words.iter().filter(|word| has(&key(word))).cloned().collect();
+        let words: Vec<String> = self.words.iter().filter(|word| has(key(word))).cloned().collect();
         let object: Map<String, Value> = self
             .object
             .iter()
@@ -79,6 +104,11 @@ impl Answers {
         }
         Ok((Some(content), missing))
     }
+}
+
+/// The field that a `KEY=VALUE` is about.
+fn key(word: &str) -> &str {
+    word.split(['=', ':', '[', '.']).next().unwrap_or_default()
 }
 
 fn check(schema: &Value, content: &Map<String, Value>) -> Result<()> {
@@ -116,6 +146,14 @@ mod tests {
         assert_eq!((json!(content), missing.len()), (json!({ "name": "Ada", "cups": 1 }), 0));
         let (content, _) = answers(&["cups=3"], Some(r#"{"name":"Ada"}"#), false).to(&schema()).unwrap();
         assert_eq!(json!(content), json!({ "name": "Ada", "cups": 3 }));
+    }
+
+    #[test]
+    fn what_no_form_asked_for_is_known() {
+        let answers = answers(&["name=Ada", "cup=3"], Some(r#"{"sugar":true}"#), false);
+        assert!(answers.unused().is_empty(), "nothing was asked");
+        answers.to(&schema()).unwrap();
+        assert_eq!(answers.unused(), ["cup", "sugar"]);
     }
 
     #[test]

@@ -145,6 +145,20 @@ impl Asker {
         })
     }
 
+    /// Stops showing what goes on, and tells of answers that none of the forms asked for: they may be misspelt.
+    pub(crate) fn leave(&self) {
+        self.live.end();
+        let unused = self.answers.unused();
+        if unused.is_empty() {
+            return;
+        }
+        if self.terminal.json {
+            return self.terminal.note(json!({ "unused": { "answers": unused } }));
+        }
+        let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();
+        self.terminal.warn(format!("{} did not ask for {}", self.server, names.join(", ")));
+    }
+
     async fn elicit(&self, question: Elicit) -> ElicitReply {
         let _turn = self.turn.lock().await;
         if let Some(url) = question.url() {

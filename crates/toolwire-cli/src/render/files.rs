@@ -69,7 +69,15 @@ impl Saver {
         } else {
             to.clone()
         };
-        std::fs::write(&path, bytes).context(path.display())?;
+        let is_new = !path.exists();
+        std::fs::write(&path, bytes)
+            .inspect_err(|_| {
+                if is_new {
+                    // Half of a picture looks like a picture.
+                    let _ = std::fs::remove_file(&path);
+                }
+            })
+            .context(path.display())?;
         Ok(Some(path))
     }
 }

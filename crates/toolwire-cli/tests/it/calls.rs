@@ -113,6 +113,10 @@ fn without_a_terminal_questions_are_declined_or_answered_in_advance() {
         in_both_eras(&["call", "order", "--answers", r#"{"name":"Ada","cups":2}"#])
     );
     assert_snapshot!("not_enough_answers", in_both_eras(&["call", "order", "--yes"]));
+    let misspelt = ["call", "order", "--answer", "name=Ada", "--answer", "cusp=2"];
+    assert_snapshot!("unused_answer", in_both_eras(&misspelt));
+    let warned = on_demo(&[&misspelt[..], &["--json"]].concat()).stderr;
+    assert_eq!(warned, "{\"unused\":{\"answers\":[\"cusp\"]}}\n");
     assert_snapshot!("unfit_answer", in_both_eras(&["call", "order", "--answer", "name=A"]));
 }
 

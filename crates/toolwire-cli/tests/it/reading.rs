@@ -38,6 +38,21 @@ fn bytes_go_to_a_file() {
     assert_eq!(toolwire(&words).output().unwrap().stdout, picture);
 }
 
+/// As on a full disk: no file may grow, and that is an error and no signal.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_saved_whole_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("logo.png");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" read demo://logo -o \"$1\" -- \"$0\" demo --stdio";
+    let program = env!("CARGO_BIN_EXE_toolwire");
+    let mut shell = std::process::Command::new("sh");
+    let done = shell.args(["-c", script, program]).arg(&file).output().unwrap();
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && told.contains("logo.png"), "{told}");
+    assert!(!file.exists(), "{told}");
+}
+
 #[test]
 fn an_error_of_the_server_has_its_code_its_data_and_a_way_on() {
     assert_snapshot!("unknown_modern", told(&on_demo(&["read", "demo://greetin", "--era", "modern"])));

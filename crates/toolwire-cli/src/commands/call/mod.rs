@@ -83,7 +83,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let builder = asker.attend(target::builder(&words.target));
     let work = async |client: &Client| call.make(client, &words.target, &live).await;
     let outcome = session::attended(&words.target, builder, &stop, work).await;
-    live.end();
+    asker.leave();
     let (tool, outcome) = outcome?;
     call.show(&tool, &outcome)
 }

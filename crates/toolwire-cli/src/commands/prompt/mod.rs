@@ -63,7 +63,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         Ok(client.get_prompt(&prompt.name, &filled).progress(move |step| steps.step(&step)).await?)
     };
     let outcome = session::attended(&words.target, builder, &stop, work).await;
-    live.end();
+    asker.leave();
     show(&outcome?, terminal)
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let builder = asker.attend(target::builder(&words.target));
     let read =
         session::attended(&words.target, builder, &stop, async |client| read(client, uri, &live).await).await;
-    live.end();
+    asker.leave();
     let result = read?;
     if terminal.json {
         return terminal.print_json(&result);
