@@ -1,9 +1,11 @@
 //! A link over one connection that carries all messages both ways.
 //!
-//! One task reads and one writes. A call costs an entry in a map: no task and no channel of its own.
+//! One task reads and one writes. A call costs an entry in a map: no task and no channel of its own. Calls that are
+//! made at the same time are written together.
 
 use std::{
     collections::HashMap,
+    io,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -14,7 +16,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use tokio::{
     sync::watch,
-    task::{AbortHandle, JoinHandle},
+    task::{AbortHandle, JoinHandle, yield_now},
     time::timeout,
 };
 use toolwire_protocol::{
@@ -23,7 +25,9 @@ use toolwire_protocol::{
     probe::ProbeLink,
     wire::CancelledNotificationParams,
 };
-use toolwire_transport::{BoxFuture, Diagnostics, Duplex, FairQueue, Source, fair::QUEUE_BYTES, write_loop};
+use toolwire_transport::{
+    BoxFuture, Diagnostics, Duplex, FairQueue, Sink, Source, fair::QUEUE_BYTES, write_loop,
+};
 
 use super::{Exchange, ExchangeError, ExchangeFeed, Inbox, Link, LinkError, LinkErrorKind, Outgoing};
 use crate::{
@@ -75,7 +79,8 @@ impl DuplexLink {
             batches: AtomicBool::new(false),
             ended: watch::Sender::new(None),
         });
-        let writing = write_loop(core.queue.clone(), sink);
+        let writing =
+            write_loop(core.queue.clone(), Together { sink, core: Arc::clone(&core), begun: false });
         let writer = tokio::spawn(async move {
             if let Err(error) = writing.await {
                 tracing::debug!(%error, "the connection broke while sending");
@@ -187,6 +192,11 @@ impl Core {
 
     fn take(&self, id: &RequestId) -> Option<ExchangeFeed> {
         lock(&self.open).waiting.remove(id)
+    }
+
+    /// Whether there are several requests that wait for their answers.
+    fn has_several(&self) -> bool {
+        lock(&self.open).waiting.len() > 1
     }
 
     /// Takes one message in and says whether it was one.
@@ -308,6 +318,36 @@ impl Core {
             feed.finish(Err(error.into()));
         }
         inbox.closed(why);
+    }
+}
+
+/// Waits for those who are about to send something, so that it is written in one go with what is there already.
+///
+/// The writer is woken by the first message and would be the next to run: one system call for each message, although
+/// many answers have come at once, and whoever got one has the next question at the ready.
+struct Together<S> {
+    sink: S,
+    core: Arc<Core>,
+    /// Whether something was taken that is not written yet.
+    begun: bool,
+}
+
+impl<S: Sink> Sink for Together<S> {
+    async fn send(&mut self, message: Bytes) -> io::Result<()> {
+        // Whoever calls alone would wait for nobody.
+        if !std::mem::replace(&mut self.begun, true) && self.core.has_several() {
+            yield_now().await;
+        }
+        self.sink.send(message).await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.begun = false;
+        self.sink.flush().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.sink.close().await
     }
 }
 
