@@ -7,7 +7,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::memchr2_iter;
 use serde::{
     Deserializer as _, Serialize,
     de::{Error as _, MapAccess, Visitor},
@@ -201,8 +201,11 @@ impl RequestEnvelope {
 
 /// Whether some object in this text may have a member `_meta`. Being wrong costs time, not correctness.
 fn may_have_meta(text: &[u8]) -> bool {
-    // The name can also hide behind an escape, in parameters that are passed on as they came.
-    memmem::find(text, b"_meta\"").is_some() || memmem::find(text, b"\\u00").is_some()
+    memchr2_iter(b'_', b'\\', text).any(|at| {
+        let rest = text.get(at..).unwrap_or_default();
+        // The name can also hide behind an escape, in parameters that are passed on as they came.
+        rest.starts_with(b"_meta\"") || rest.starts_with(b"\\u00")
+    })
 }
 
 /// Writes members of a JSON object, with commas between them.
@@ -251,6 +254,7 @@ const TYPICAL_BYTES: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    use memchr::memmem;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

@@ -143,7 +143,8 @@ impl Params {
 
     /// Decodes into `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_slice(self.0.as_deref().unwrap_or(b"{}"))
+        // From bytes, each string in them would be checked on its own.
+        serde_json::from_str(self.text())
     }
 }
 
