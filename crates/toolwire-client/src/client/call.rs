@@ -106,7 +106,12 @@ impl<T: Operation> IntoFuture for CallBuilder<T> {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.client.perform(self.params?, self.options).await })
+        let Self { client, params, mut options } = self;
+        match params {
+            // Lent, because a future has room for whatever is moved into it once more.
+            Ok(mut params) => Box::pin(async move { client.perform(&mut params, &mut options).await }),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 }
 

@@ -148,12 +148,12 @@ impl<T: PageOf> Pages<T> {
 
     fn fetch(&self, cursor: Option<String>) -> BoxFuture<'static, Result<T, Error>> {
         let client = self.client.clone();
-        let options = Options { fresh: self.fresh, ..Options::default() };
+        let mut options = Options { fresh: self.fresh, ..Options::default() };
         Box::pin(async move {
             let mut params = PaginatedRequestParams::new();
             let first = cursor.is_none();
             params.cursor = cursor;
-            let page = client.perform::<T>(params, options).await;
+            let page = client.perform::<T>(&mut params, &mut options).await;
             if !first && is_bad_cursor(&page) {
                 // The pages that are stored lead to a cursor that the server no longer knows.
                 client.host().with_cache(|cache, _| cache.drop_pages(T::METHOD));

@@ -136,11 +136,11 @@ impl Client {
     /// Does everything that belongs to a typed request.
     pub(crate) async fn perform<T: Operation>(
         &self,
-        mut params: T::Params,
-        mut options: Options,
+        params: &mut T::Params,
+        options: &mut Options,
     ) -> Result<T, Error> {
         self.check(T::METHOD)?;
-        let key = T::cache_key(&params).filter(|_| self.version().is_modern());
+        let key = T::cache_key(params).filter(|_| self.version().is_modern());
         if let Some(key) = key.as_ref().filter(|_| !options.fresh)
             && let Some(stored) = self.host().with_cache(|cache, now| cache.fresh(key, CONTEXT, now))
             && let Ok(stored) = stored.decode()
@@ -149,9 +149,9 @@ impl Client {
         }
         let ticket = key.as_ref().map(|key| self.host().with_cache(|cache, _| cache.ticket(key)));
         let method = MethodName::from(T::METHOD);
-        let mut pace = self.pace(&options);
+        let mut pace = self.pace(options);
         for round in 0..=MAX_ROUNDS {
-            let result = self.ask(&method, &params, &mut options, &mut pace).await?;
+            let result = self.ask(&method, &*params, options, &mut pace).await?;
             match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
@@ -161,7 +161,7 @@ impl Client {
                 }
                 Answer::NeedsInput(input) => {
                     let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
-                    T::answer(&mut params, responses, state);
+                    T::answer(params, responses, state);
                 }
             }
         }
