@@ -3,7 +3,7 @@
 //! Wrong types are remembered, not thrown: which of them matters, and with which answer, is for the
 //! ladder in [`classify`](crate::classify) to say.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
 
@@ -176,6 +176,38 @@ impl Peek {
     }
 }
 
+/// The text of one parameter of a message, if it is a string.
+///
+/// It is for messages of one's own: what stands behind the parameter is not looked at, so this does not tell whether
+/// all of it is a message.
+///
+/// ```
+/// use toolwire_protocol::peek::parameter;
+///
+/// let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}"#;
+/// assert_eq!(parameter(message, "name").unwrap(), "add");
+/// assert_eq!(parameter(message, "uri"), None);
+/// ```
+pub fn parameter<'a>(message: &'a [u8], member: &str) -> Option<Cow<'a, str>> {
+    let mut found = None;
+    let mut scanner = Scanner::new(std::str::from_utf8(message).ok()?);
+    // The walk is broken off where there is nothing more to look for, so it always ends as if something were wrong.
+    let _ = scanner.object(|scanner, name| {
+        if name.text().as_deref() != Some("params") {
+            return scanner.value().map(drop);
+        }
+        scanner.object(|scanner, name| {
+            if name.text().as_deref() != Some(member) {
+                return scanner.value().map(drop);
+            }
+            found = text(scanner)?;
+            Err(Malformed)
+        })?;
+        Err(Malformed)
+    });
+    found
+}
+
 /// Stores a value, and notes a second one or a wrong type.
 fn put<T>(
     slot: &mut Option<T>,
@@ -299,6 +331,26 @@ mod tests {
         assert_eq!(meta.client_capabilities.as_deref(), Some(&br#"{"roots":{}}"#[..]));
         assert_eq!(meta.log_level.as_deref(), Some("info"));
         assert_eq!(meta.fault, None);
+    }
+
+    #[test]
+    fn one_parameter_is_found_without_the_others() {
+        for (message, name) in [
+            (
+                r#"{"id":{"name":"x"},"params":{"_meta":{"name":"y"},"n\u0061me":"a\"b","name":"c"}}"#,
+                Some("a\"b"),
+            ),
+            (r#"{"params":{"name":"a", broken"#, Some("a")),
+            (r#"{"params":{"other":"a"},"name":"b"}"#, None),
+            (r#"{"params":{"name":1}}"#, None),
+            (r#"{"params":["name"]}"#, None),
+            (r#"{"name":"a"}"#, None),
+            ("[]", None),
+            ("", None),
+        ] {
+            assert_eq!(parameter(message.as_bytes(), "name").as_deref(), name, "{message}");
+        }
+        assert_eq!(parameter(b"{\"params\":{\"name\":\"\xff\"}}", "name"), None);
     }
 
     #[test]

@@ -125,8 +125,9 @@ impl Endpoint {
             }
         }
         let not_carried = |error| fault::not_carried(error, &self.shown());
-        let mut url = Url::clone(&self.url);
+        let mut redirected = None;
         for _ in 0..=self.settings.limits.redirects {
+            let url = redirected.as_ref().unwrap_or(&*self.url);
             let mut request =
                 self.client.request(method.clone(), url.clone()).build().map_err(not_carried)?;
             // What a user wrote into the address counts only if nothing else says who it is.
@@ -139,8 +140,8 @@ impl Endpoint {
             headers.clone_into(request.headers_mut());
             *request.body_mut() = body.clone().map(Into::into);
             let response = self.client.execute(request).await.map_err(not_carried)?;
-            match redirect(&response, &url) {
-                Some(next) => url = next,
+            match redirect(&response, url) {
+                Some(next) => redirected = Some(next),
                 None => return Ok(response),
             }
         }

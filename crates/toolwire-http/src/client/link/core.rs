@@ -36,6 +36,7 @@ pub(super) struct Core {
     pub(super) plans: Plans,
     /// One permit for each request that may have a connection.
     pub(super) streams: Semaphore,
+    most_streams: usize,
     pub(super) runtime: Handle,
     inbox: Inbox,
     version: OnceLock<Version>,
@@ -56,10 +57,12 @@ struct Waiting {
 impl Core {
     pub(super) fn new(endpoint: Endpoint, inbox: Inbox) -> Self {
         let limits = &endpoint.settings().limits;
+        let most_streams = limits.open_streams.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             session: SessionKeeper::default(),
             plans: Plans::new(limits.tool_plans),
-            streams: Semaphore::new(limits.open_streams.clamp(1, Semaphore::MAX_PERMITS)),
+            streams: Semaphore::new(most_streams),
+            most_streams,
             runtime: Handle::current(),
             inbox,
             version: OnceLock::new(),
@@ -79,6 +82,11 @@ impl Core {
     pub(super) fn negotiated(&self, version: Version) {
         // A second version on one connection would be a fault of ours; the first one stays.
         let _ = self.version.set(version);
+    }
+
+    /// Whether there are several requests that have a connection.
+    pub(super) fn has_several(&self) -> bool {
+        self.streams.available_permits() + 1 < self.most_streams
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -136,12 +144,11 @@ impl Core {
         lock(&self.waiting).contains_key(id)
     }
 
-    /// Ends a request, unless it has ended already.
-    pub(super) fn finish(&self, id: &RequestId, reply: Reply) {
-        let waiting = lock(&self.waiting).remove(id);
-        if let Some(waiting) = waiting {
-            waiting.feed.finish(reply);
-        }
+    /// Ends a request, and says whether anybody waited for that.
+    pub(super) fn finish(&self, id: &RequestId, reply: Reply) -> bool {
+        let Some(waiting) = lock(&self.waiting).remove(id) else { return false };
+        waiting.feed.finish(reply);
+        true
     }
 
     /// Nobody waits for this answer any more. Says whether anybody did.
@@ -245,9 +252,7 @@ impl Core {
         let Some(id) = response.id.as_ref().or(asked) else {
             return tracing::debug!("an error that belongs to no request");
         };
-        if self.waits_for(id) {
-            self.finish(id, response.outcome.map_err(ExchangeError::Rpc));
-        } else {
+        if !self.finish(id, response.outcome.map_err(ExchangeError::Rpc)) {
             tracing::debug!(%id, "an answer that nobody waits for");
         }
     }

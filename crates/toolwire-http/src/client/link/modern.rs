@@ -1,10 +1,11 @@
 //! Requests that stand alone: what is in them is mirrored in headers, and closing their stream cancels them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use tokio::task::yield_now;
 use toolwire_client::{
     Delivery,
     link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply},
@@ -12,7 +13,7 @@ use toolwire_client::{
 use toolwire_protocol::{
     ErrorCode, Message, Method, MethodName, NameSource, Notification, RequestId, Version,
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
-    peek::{Peek, VersionField},
+    peek::{Peek, parameter},
 };
 
 use super::{
@@ -37,78 +38,90 @@ pub(super) struct Call {
     id: RequestId,
     method: MethodName,
     message: Bytes,
-    /// The headers that every request of this kind has.
-    headers: HeaderMap,
-    tool: Option<ToolCall>,
-}
-
-/// What a call of a tool needs beyond that.
-struct ToolCall {
-    name: Box<str>,
-    arguments: Bytes,
-    /// The `_meta` that makes any other request speak for the same client.
-    meta: Bytes,
+    version: HeaderValue,
+    /// What it is about: the name of a tool, for instance.
+    name: Option<Box<str>>,
 }
 
 impl Call {
     /// Looks into a request; `None` if it is not a modern one.
     pub(super) fn of(request: &Outgoing, spoken: Option<Version>) -> Option<Self> {
-        if spoken.is_some_and(|version| !version.is_modern()) {
-            return None;
-        }
-        let Ok((Message::Request(_), mut peek)) = Message::parse_and_peek(&request.message) else {
-            return None;
+        let version = match spoken {
+            Some(version) if version.is_modern() => HeaderValue::from_static(version.as_str()),
+            Some(_) => return None,
+            // Before anything is agreed on, each request says by itself which version it is in.
+            None => HeaderValue::try_from(look_into(&request.message)?.version()?.as_str()).ok()?,
         };
-        // Before anything is agreed on, each request says by itself which version it is in.
-        let version = peek.version().map(VersionField::as_str).or_else(|| spoken.map(Version::as_str))?;
-        let mut headers = base_headers(version, &request.method);
-        if let Some(name) = mirrored_name(&request.method, &peek) {
-            insert(&mut headers, NAME, &encode_value(name));
-        }
-        let is_tool = request.method.known() == Some(Method::CallTool);
-        let tool = peek.name.take().filter(|_| is_tool).map(|name| ToolCall {
-            name,
-            arguments: peek.arguments.take().unwrap_or_else(|| Bytes::from_static(b"{}")),
-            meta: peek.meta.take().map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw),
-        });
-        let (id, method) = (request.id.clone(), request.method.clone());
-        Some(Self { id, method, message: request.message.clone(), headers, tool })
+        Some(Self {
+            id: request.id.clone(),
+            method: request.method.clone(),
+            message: request.message.clone(),
+            version,
+            name: mirrored_name(request).map(Into::into),
+        })
     }
 
-    /// A page of the list of tools, asked for on behalf of a call.
-    fn list(meta: &Bytes, headers: &HeaderMap, page: usize, cursor: Option<&str>) -> Option<Self> {
-        let method = MethodName::from(Method::ListTools);
+    /// A page of the list of tools, asked for on behalf of this call.
+    fn list(&self, meta: &Bytes, page: usize, cursor: Option<&str>) -> Option<Self> {
         // The ids of the client are numbers, so this one cannot be among them.
         let id = RequestId::from(format!("tools-{page}"));
         let message = plans::list_request(&id, meta, cursor)?;
-        let mut headers = headers.clone();
-        headers.remove(NAME);
-        insert(&mut headers, METHOD, method.as_str());
-        Some(Self { id, method, message, headers, tool: None })
+        Some(Self {
+            id,
+            method: Method::ListTools.into(),
+            message,
+            version: self.version.clone(),
+            name: None,
+        })
+    }
+
+    /// The name of the tool, if one is called.
+    fn tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.method.known() == Some(Method::CallTool))
+    }
+
+    /// What is in it is mirrored in its headers.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = base_headers(self.version.clone(), &self.method);
+        if let Some(name) = &self.name {
+            insert(&mut headers, NAME, &encode_value(name));
+        }
+        headers
     }
 }
 
-fn base_headers(version: &str, method: &MethodName) -> HeaderMap {
+/// Everything that can be seen of a request of ours.
+fn look_into(message: &Bytes) -> Option<Box<Peek>> {
+    Message::parse_and_peek(message).ok().map(|(_, peek)| peek)
+}
+
+fn mirrored_name(request: &Outgoing) -> Option<Cow<'_, str>> {
+    let member = match request.method.known()?.info().name_header? {
+        NameSource::Name => "name",
+        NameSource::Uri => "uri",
+        NameSource::TaskId => "taskId",
+        _ => return None,
+    };
+    parameter(&request.message, member)
+}
+
+fn base_headers(version: HeaderValue, method: &MethodName) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(HEADERS);
-    insert(&mut headers, PROTOCOL_VERSION, version);
-    insert(&mut headers, METHOD, method.as_str());
+    headers.insert(PROTOCOL_VERSION, version);
+    match method.known() {
+        Some(known) => {
+            headers.insert(METHOD, HeaderValue::from_static(known.as_str()));
+        }
+        None => insert(&mut headers, METHOD, method.as_str()),
+    }
     headers
 }
 
 /// The headers of a modern notification.
 pub(super) fn notification_headers(version: Version, method: Option<&MethodName>) -> HeaderMap {
     match method {
-        Some(method) => base_headers(version.as_str(), method),
+        Some(method) => base_headers(HeaderValue::from_static(version.as_str()), method),
         None => HeaderMap::new(),
-    }
-}
-
-fn mirrored_name<'a>(method: &MethodName, peek: &'a Peek) -> Option<&'a str> {
-    match method.known()?.info().name_header? {
-        NameSource::Name => peek.name.as_deref(),
-        NameSource::Uri => peek.uri.as_deref(),
-        NameSource::TaskId => peek.task_id.as_deref(),
-        _ => None,
     }
 }
 
@@ -132,7 +145,12 @@ pub(super) async fn drive(core: Arc<Core>, call: Call, feed: ExchangeFeed) {
 async fn carry(core: &Core, call: &Call, feed: &ExchangeFeed) -> Reply {
     // The semaphore is never closed.
     let _permit = core.streams.acquire().await.ok();
-    let Some(tool) = &call.tool else {
+    // Answers that came together are followed by questions that can be sent together, which costs the network and the
+    // server less than one at a time. Whoever calls alone would wait for nobody.
+    if core.has_several() {
+        yield_now().await;
+    }
+    let Some(tool) = call.tool() else {
         let reply = attempt(core, call, HeaderMap::new(), Some(feed)).await;
         return if call.method.known() == Some(Method::ListTools) {
             reply.map(|list| core.plans.learn(list))
@@ -140,29 +158,30 @@ async fn carry(core: &Core, call: &Call, feed: &ExchangeFeed) -> Reply {
             reply
         };
     };
-    if core.plans.may_not_know(&tool.name) {
+    if core.plans.may_not_know(tool) {
         list_once(core, call, tool).await;
     }
-    let reply = attempt(core, call, mirrored_arguments(core, tool)?, Some(feed)).await;
+    let reply = attempt(core, call, mirrored_arguments(core, call, tool)?, Some(feed)).await;
     match &reply {
         // The list was out of date, and nothing was done.
         Err(ExchangeError::Link(LinkError { kind: LinkErrorKind::Status(_, Some(error)), .. }))
             if error.code == ErrorCode::HEADER_MISMATCH =>
         {
-            tracing::debug!(tool = %tool.name, "the headers of a call are not right any more; listing again");
+            tracing::debug!(tool, "the headers of a call are not right any more; listing again");
             list(core, call, tool).await;
-            attempt(core, call, mirrored_arguments(core, tool)?, Some(feed)).await
+            attempt(core, call, mirrored_arguments(core, call, tool)?, Some(feed)).await
         }
         _ => reply,
     }
 }
 
 /// The arguments that travel in headers.
-fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkError> {
+fn mirrored_arguments(core: &Core, call: &Call, tool: &str) -> Result<HeaderMap, LinkError> {
     let mut headers = HeaderMap::new();
-    match core.plans.plan(&tool.name) {
+    match core.plans.plan(tool) {
         Some(Plan::Mirror(plan)) => {
-            let arguments: Map<String, Value> = serde_json::from_slice(&tool.arguments).unwrap_or_default();
+            let arguments = look_into(&call.message).and_then(|peek| peek.arguments).unwrap_or_default();
+            let arguments: Map<String, Value> = serde_json::from_slice(&arguments).unwrap_or_default();
             for (name, value) in plan.headers(&arguments) {
                 if let Ok(name) = HeaderName::try_from(name) {
                     insert(&mut headers, name, &value);
@@ -170,7 +189,7 @@ fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkErr
             }
         }
         Some(Plan::Invalid(why)) => {
-            let text = format!("the tool {:?} cannot be called over HTTP: {why}", tool.name);
+            let text = format!("the tool {tool:?} cannot be called over HTTP: {why}");
             return Err(LinkError::new(LinkErrorKind::Refused, Delivery::NotSent, text));
         }
         None => {}
@@ -179,21 +198,24 @@ fn mirrored_arguments(core: &Core, tool: &ToolCall) -> Result<HeaderMap, LinkErr
 }
 
 /// Reads the list of tools, unless that was done in the meantime.
-async fn list_once(core: &Core, call: &Call, tool: &ToolCall) {
+async fn list_once(core: &Core, call: &Call, tool: &str) {
     let _turn = core.plans.listing.lock().await;
-    if core.plans.may_not_know(&tool.name) {
+    if core.plans.may_not_know(tool) {
         list(core, call, tool).await;
     }
 }
 
 /// Reads the list of tools up to the page that has the tool.
-async fn list(core: &Core, call: &Call, tool: &ToolCall) {
+async fn list(core: &Core, call: &Call, tool: &str) {
+    // The `_meta` of the call makes any other request speak for the same client.
+    let meta = look_into(&call.message).and_then(|peek| peek.meta);
+    let meta = meta.map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw);
     let mut cursor: Option<String> = None;
     for page in 0..MAX_TOOL_PAGES {
-        let Some(request) = Call::list(&tool.meta, &call.headers, page, cursor.as_deref()) else { return };
+        let Some(request) = call.list(&meta, page, cursor.as_deref()) else { return };
         match attempt(core, &request, HeaderMap::new(), None).await {
             Ok(result) => {
-                let (found, next) = plans::look_for(&tool.name, &result);
+                let (found, next) = plans::look_for(tool, &result);
                 core.plans.learn(result);
                 match next {
                     Some(next) if !found => cursor = Some(next),
@@ -211,7 +233,7 @@ async fn list(core: &Core, call: &Call, tool: &ToolCall) {
 
 /// Sends a request once and waits for its answer.
 async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&ExchangeFeed>) -> Reply {
-    let mut headers = call.headers.clone();
+    let mut headers = call.headers();
     headers.extend(more);
     let response = core.endpoint.ask(call.message.clone(), headers).await?;
     match Answer::of(response, &core.endpoint.settings().limits).await? {
