@@ -30,7 +30,7 @@ pub use pages::{PageOf, Pages};
 pub(crate) use perform::{CONTEXT, Options};
 pub use raw::Raw;
 pub(crate) use restore::Restoration;
-pub(crate) use wire::{Failure, InFlight, Manner, Pace, Wire};
+pub(crate) use wire::{Failure, InFlight, Pace, Wire};
 
 /// A connection to a server, whatever protocol version it speaks.
 ///

@@ -19,8 +19,9 @@ pub struct CallOutcome(CallToolResult);
 impl CallOutcome {
     /// All text blocks, one per line.
     pub fn text(&self) -> String {
-        let texts: Vec<&str> = self.content().iter().filter_map(Content::as_text).collect();
-        texts.join("\n")
+        let mut texts = self.content().iter().filter_map(Content::as_text);
+        let first = texts.next().unwrap_or_default().to_owned();
+        texts.fold(first, |all, text| all + "\n" + text)
     }
 
     /// The content for the model.

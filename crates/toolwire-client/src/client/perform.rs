@@ -15,7 +15,7 @@ use toolwire_transport::BoxFuture;
 use super::{
     Client,
     operation::Operation,
-    wire::{Failure, InFlight, Manner, OnProgress, Pace},
+    wire::{Failure, InFlight, OnProgress, Pace},
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
@@ -126,11 +126,14 @@ impl Client {
     ) -> Result<Params, Error> {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
-        let manner = Manner { meta, progress: options.progress.as_mut(), tell: true };
-        match self.wire().ask(self.envelope(), method, params, manner, pace).await {
-            Ok(result) => Ok(result),
-            Err(failure) => Err(self.wire().explain(method, failure).await),
-        }
+        let with_progress = options.progress.is_some();
+        let request = self.wire().request(self.envelope(), method, params, meta, with_progress);
+        let request = request.map_err(|error| Error::invalid_params(method, error))?;
+        let failure = match self.wire().carry(request, true, options.progress.as_mut(), pace).await {
+            Ok(result) => return Ok(result),
+            Err(failure) => failure,
+        };
+        Err(self.wire().explain(method, failure).await)
     }
 
     /// Does everything that belongs to a typed request.
@@ -152,18 +155,17 @@ impl Client {
         let mut pace = self.pace(options);
         for round in 0..=MAX_ROUNDS {
             let result = self.ask(&method, &*params, options, &mut pace).await?;
-            match self.decode::<T>(&method, &result)? {
+            let input = match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
                         self.keep(key, ticket, &value, &result);
                     }
                     return Ok(value);
                 }
-                Answer::NeedsInput(input) => {
-                    let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
-                    T::answer(params, responses, state);
-                }
-            }
+                Answer::NeedsInput(input) => input,
+            };
+            let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
+            T::answer(params, responses, state);
         }
         let text = format!("the server asked for input {} times in a row for one {method}", MAX_ROUNDS + 1);
         Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text))

@@ -44,14 +44,6 @@ pub(crate) struct Pace {
     pub(crate) total: Duration,
 }
 
-/// What makes one request different from another, beside its method and parameters.
-pub(crate) struct Manner<'a> {
-    pub(crate) meta: RequestMeta<'a>,
-    pub(crate) progress: Option<&'a mut OnProgress>,
-    /// Whether the server is told when nobody waits any more.
-    pub(crate) tell: bool,
-}
-
 /// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -73,32 +65,31 @@ impl Wire {
         RequestId::Num(self.ids.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Sends a request and waits for its result.
-    pub(crate) async fn ask<P: Serialize + ?Sized>(
+    /// Writes a request under an id of its own.
+    pub(crate) fn request<P: Serialize + ?Sized>(
         &self,
         envelope: &RequestEnvelope,
         method: &MethodName,
         params: &P,
-        manner: Manner<'_>,
-        pace: &mut Pace,
-    ) -> Result<Params, Failure> {
+        meta: RequestMeta<'_>,
+        with_progress: bool,
+    ) -> serde_json::Result<Outgoing> {
         let id = self.next_id();
         // The id is unique already, so it can be the token as well.
-        let token = manner.progress.is_some().then_some(&id);
-        let meta = RequestMeta { progress_token: token, ..manner.meta };
-        let message = envelope.write(&id, method, params, &meta).map_err(Failure::Unwritable)?;
-        let request = Outgoing { id, method: method.clone(), message };
-        self.carry(request, manner.tell, manner.progress, pace).await
+        let meta = RequestMeta { progress_token: with_progress.then_some(&id), ..meta };
+        let message = envelope.write(&id, method, params, &meta)?;
+        Ok(Outgoing { id, method: method.clone(), message })
     }
 
-    async fn carry(
+    /// Sends a request and waits for its result. With `tell`, the server hears of it when nobody waits any more.
+    pub(crate) async fn carry(
         &self,
         request: Outgoing,
         tell: bool,
         mut on_progress: Option<&mut OnProgress>,
         pace: &mut Pace,
     ) -> Result<Params, Failure> {
-        let mut watch = Stopwatch::start(&self.host, *pace);
+        let mut watch = Stopwatch::start(&self.host, pace);
         let mut timer = pin!(sleep_until(watch.deadline()));
         if !self.link.has_room() {
             tokio::select! {
@@ -280,7 +271,7 @@ impl From<LinkError> for Failure {
 /// The two clocks of a request. Both stand still while a handler of this client runs.
 struct Stopwatch<'a> {
     host: &'a Host,
-    pace: Pace,
+    pace: &'a Pace,
     idle: Mark,
     total: Mark,
 }
@@ -293,7 +284,7 @@ struct Mark {
 }
 
 impl<'a> Stopwatch<'a> {
-    fn start(host: &'a Host, pace: Pace) -> Self {
+    fn start(host: &'a Host, pace: &'a Pace) -> Self {
         let mark = Mark { at: Instant::now(), thought: host.thinking.time() };
         Self { host, pace, idle: mark, total: mark }
     }

@@ -18,7 +18,7 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    client::{CONTEXT, Failure, Manner, Operation, Pace, Session, Wire},
+    client::{CONTEXT, Failure, Operation, Pace, Session, Wire},
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, LinkErrorKind},
     settings::{EraChoice, Settings},
@@ -242,9 +242,9 @@ impl Handshake<'_> {
         params: &P,
         patience: Duration,
     ) -> Result<Params, Failure> {
-        let manner = Manner { meta: RequestMeta::default(), progress: None, tell: false };
-        let mut pace = Pace { idle: patience, total: patience };
-        self.wire.ask(envelope, &method.into(), params, manner, &mut pace).await
+        let request = self.wire.request(envelope, &method.into(), params, RequestMeta::default(), false);
+        let request = request.map_err(Failure::Unwritable)?;
+        self.wire.carry(request, false, None, &mut Pace { idle: patience, total: patience }).await
     }
 
     /// What came back: as evidence, and as what it should be.

@@ -320,3 +320,11 @@ async fn big_calls_wait_for_a_slow_server_and_are_not_refused() {
         assert_eq!(call.await.unwrap().unwrap().text(), "ok");
     }
 }
+
+/// A call is allocated as a whole. Above this size the usual allocator has to search for a place.
+#[tokio::test]
+async fn a_call_is_a_small_allocation() {
+    let (client, _script) = modern().await;
+    let call = client.call("add", json!({})).into_future();
+    assert!(size_of_val(&*call) <= 1024, "{} bytes", size_of_val(&*call));
+}
