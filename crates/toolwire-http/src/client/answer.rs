@@ -34,16 +34,14 @@ impl Answer {
         if !status.is_success() {
             return Err(Self::refusal(response).await);
         }
-        match media_type(&response).as_deref() {
-            Some("text/event-stream") => {
-                Ok(Self::Events(Box::new(EventStream::new(response, limits.event_bytes))))
-            }
-            Some(json) if is_json(json) => {
+        match Media::of(&response) {
+            Media::Events => Ok(Self::Events(Box::new(EventStream::new(response, limits.event_bytes)))),
+            Media::Json => {
                 let body = read(&mut response, limits.response_bytes).await?;
                 // The media type of nothing means nothing.
                 Ok(if body.is_empty() { Self::Nothing(status) } else { Self::Message(body) })
             }
-            _ => {
+            Media::Other => {
                 Remainder::of(response).discard();
                 Ok(Self::Nothing(status))
             }
@@ -53,8 +51,10 @@ impl Answer {
     /// The error that a status and its body stand for.
     pub(super) async fn refusal(mut response: Response) -> LinkError {
         let (status, headers) = (response.status(), response.headers().clone());
-        let readable = media_type(&response).is_some_and(|media| is_json(&media));
-        let error = if readable { rpc_error(&mut response).await } else { None };
+        let error = match Media::of(&response) {
+            Media::Json => rpc_error(&mut response).await,
+            Media::Events | Media::Other => None,
+        };
         fault::status(status, &headers, error)
     }
 }
@@ -101,14 +101,28 @@ async fn read(response: &mut Response, limit: usize) -> Result<Bytes, LinkError>
     }
 }
 
-/// The media type in lower case, without parameters.
-fn media_type(response: &Response) -> Option<String> {
-    let text = response.headers().get(header::CONTENT_TYPE)?.to_str().ok()?;
-    Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+/// What the media type says about a body.
+enum Media {
+    Json,
+    Events,
+    Other,
 }
 
-fn is_json(media: &str) -> bool {
-    media == "application/json" || media.ends_with("+json")
+impl Media {
+    fn of(response: &Response) -> Self {
+        let text = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media = text.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+        let is = |word: &str| media.eq_ignore_ascii_case(word);
+        let is_kind_of_json =
+            || media.rsplit_once('+').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("json"));
+        if is("text/event-stream") {
+            Self::Events
+        } else if is("application/json") || is_kind_of_json() {
+            Self::Json
+        } else {
+            Self::Other
+        }
+    }
 }
 
 /// What is left of a response when everything is known already.

@@ -160,7 +160,7 @@ impl HttpBuilder {
             return Err(fault);
         }
         let client = Client::builder()
-            .user_agent(concat!("toolwire/", env!("CARGO_PKG_VERSION")))
+            .user_agent(AGENT)
             .redirect(Policy::none())
             .referer(false)
             .no_gzip()
@@ -171,6 +171,12 @@ impl HttpBuilder {
             // A connection that died without a word must not keep a stream waiting for ever.
             .tcp_keepalive(KEEP_ALIVE)
             .http2_keep_alive_interval(KEEP_ALIVE);
+        // Only HTTP/2 can refuse a request so that it is sent again, and without TLS that is not spoken: then there is
+        // no need for a copy of each request.
+        let client = match url.scheme() {
+            "http" => client.retry(reqwest::retry::never().max_retries_per_request(0)),
+            _ => client,
+        };
         #[cfg(feature = "client-tls")]
         let client = trusting(client, self.roots);
         let client = match self.proxy {
@@ -182,15 +188,17 @@ impl HttpBuilder {
         let client = change(client).build().map_err(|error| {
             HttpError::new(format!("no connection to {} can be made: {error}", shown(&url)))
         })?;
-        let settings = Settings {
-            url: Arc::new(url),
-            headers: self.headers,
-            limits: self.limits,
-            send_timeout: self.send_timeout,
-        };
+        let mut headers = self.headers;
+        // Added here once, and not to each request.
+        headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
+        let settings =
+            Settings { url: Arc::new(url), headers, limits: self.limits, send_timeout: self.send_timeout };
         Ok(Endpoint::new(client, settings))
     }
 }
+
+/// How this client names itself, unless the user has another name for it.
+const AGENT: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
 
 /// How often a quiet connection is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);

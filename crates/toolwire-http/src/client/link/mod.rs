@@ -25,6 +25,9 @@ use toolwire_transport::BoxFuture;
 use self::{core::Core, modern::Call};
 use super::{endpoint::Endpoint, fault, settings::CLOSING_PATIENCE};
 
+/// Room for the headers of a request, so that the map does not have to grow.
+const HEADERS: usize = 8;
+
 /// A link over Streamable HTTP, in either era.
 #[derive(Debug)]
 pub(super) struct HttpLink {

@@ -17,6 +17,7 @@ use toolwire_protocol::{
 };
 
 use super::{
+    HEADERS,
     core::{Core, token_of},
     plans::{self, Plan},
 };
@@ -30,8 +31,6 @@ use crate::client::{
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(MCP_PROTOCOL_VERSION);
 const METHOD: HeaderName = HeaderName::from_static(MCP_METHOD);
 const NAME: HeaderName = HeaderName::from_static(MCP_NAME);
-/// Room for the headers of a request, so that the map does not have to grow.
-const HEADERS: usize = 8;
 
 /// A modern request that is ready to be sent.
 pub(super) struct Call {

@@ -12,7 +12,10 @@ use toolwire_protocol::{
     headers::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID},
 };
 
-use super::core::lock;
+use super::{HEADERS, core::lock};
+
+const SESSION_ID: HeaderName = HeaderName::from_static(MCP_SESSION_ID);
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(MCP_PROTOCOL_VERSION);
 
 /// Keeps the session of a link.
 #[derive(Debug, Default)]
@@ -96,13 +99,13 @@ impl SessionView {
 
     /// The headers of a message in this session.
     pub(super) fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(HEADERS);
         if let Some(id) = &self.id {
-            headers.insert(HeaderName::from_static(MCP_SESSION_ID), id.clone());
+            headers.insert(SESSION_ID, id.clone());
         }
         if let Some(version) = self.version.filter(|version| *version >= Version::V2025_06_18) {
             let value = HeaderValue::from_static(version.as_str());
-            headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), value);
+            headers.insert(PROTOCOL_VERSION, value);
         }
         headers
     }
@@ -115,7 +118,7 @@ impl SessionView {
 
 /// The session id that came with a response.
 pub(super) fn session_id(response: &Response) -> Option<HeaderValue> {
-    let mut id = response.headers().get(MCP_SESSION_ID)?.clone();
+    let mut id = response.headers().get(SESSION_ID)?.clone();
     if id.is_empty() || !id.as_bytes().iter().all(u8::is_ascii_graphic) {
         tracing::warn!("the server gave a session id that is none");
         return None;
