@@ -18,3 +18,4 @@ mod rounds;
 mod script;
 mod server_requests;
 mod timeouts;
+mod together;
