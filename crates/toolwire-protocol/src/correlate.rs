@@ -1,8 +1,6 @@
 //! Which answers we wait for: ids of our own requests, matched to whoever sent them.
 
-use std::collections::HashMap;
-
-use crate::RequestId;
+use crate::{OwnIds, RequestId};
 
 /// The requests we have sent and not yet got an answer to.
 ///
@@ -20,14 +18,14 @@ use crate::RequestId;
 #[derive(Debug)]
 pub struct Correlator<T> {
     next: i64,
-    open: HashMap<RequestId, T>,
+    open: OwnIds<T>,
     limit: usize,
 }
 
 impl<T> Correlator<T> {
     /// Allows `limit` open requests.
     pub fn new(limit: usize) -> Self {
-        Self { next: 1, open: HashMap::new(), limit }
+        Self { next: 1, open: OwnIds::default(), limit }
     }
 
     /// Registers a request and gives its id.

@@ -1,6 +1,11 @@
 //! Request ids and progress tokens: a string or a whole number, and the two never mix.
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
+};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -29,6 +34,41 @@ pub enum RequestId {
 
 /// The token that ties progress notifications to their request: the same two shapes as an id.
 pub type ProgressToken = RequestId;
+
+/// A map by ids that this side has chosen itself.
+///
+/// Nobody else decides what is in it, so it need not withstand anybody who looks for ids that collide, as the hash of
+/// the standard library does. A map by the ids of a peer must.
+pub type OwnIds<T> = HashMap<RequestId, T, BuildHasherDefault<OwnIdHasher>>;
+
+/// The hash of [`OwnIds`]: a few instructions, and good enough for numbers that are counted up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnIdHasher(u64);
+
+impl Hasher for OwnIdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The odd number is the golden ratio of all numbers, which spreads neighbours far apart.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number.cast_unsigned());
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_i64(number as i64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +144,8 @@ impl<'de> Deserialize<'de> for RequestId {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::HashSet, hash::BuildHasher};
+
     use super::*;
 
     #[test]
@@ -124,6 +166,22 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<RequestId>(text).is_ok(), good, "{text}");
         }
+    }
+
+    #[test]
+    fn ids_of_ones_own_are_found_and_spread() {
+        let mut map = OwnIds::default();
+        for number in 0..1000 {
+            map.insert(RequestId::Num(number), number);
+            map.insert(RequestId::from(number.to_string()), -number);
+        }
+        assert_eq!(map.len(), 2000);
+        assert_eq!((map.get(&7.into()), map.get(&"7".into())), (Some(&7), Some(&-7)));
+        // A map looks at the lowest bits, and at the seven highest.
+        let hash = |number| BuildHasherDefault::<OwnIdHasher>::default().hash_one(RequestId::Num(number));
+        let places: HashSet<u64> = (0..1024).map(|number| hash(number) % 1024).collect();
+        let tags: HashSet<u64> = (0..1024).map(|number| hash(number) >> 57).collect();
+        assert!(places.len() > 600 && tags.len() == 128, "{} places, {} tags", places.len(), tags.len());
     }
 
     #[test]

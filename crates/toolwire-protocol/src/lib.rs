@@ -27,7 +27,7 @@ pub mod wire;
 pub use correlate::Correlator;
 pub use envelope::{Message, Notification, Params, Request, Response};
 pub use error::{ErrorCode, RpcError};
-pub use id::{ProgressToken, RequestId};
+pub use id::{OwnIdHasher, OwnIds, ProgressToken, RequestId};
 pub use method::{Kind, Method, MethodInfo, MethodName, NameSource, Sender, ServerCapability};
 pub use raw::RawJson;
 pub use version::{Era, UnknownVersion, Version};

@@ -4,7 +4,6 @@
 //! made at the same time are written together.
 
 use std::{
-    collections::HashMap,
     io,
     sync::{
         Arc, Mutex,
@@ -20,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{
-    Message, Method, Notification, ProgressToken, RequestId, Response, Version,
+    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
     envelope::{EnvelopeFault, FaultKind, parse_batch, write_error, write_notification},
     probe::ProbeLink,
     wire::CancelledNotificationParams,
@@ -60,7 +59,7 @@ struct Core {
 
 #[derive(Debug, Default)]
 struct Open {
-    waiting: HashMap<RequestId, ExchangeFeed>,
+    waiting: OwnIds<ExchangeFeed>,
     closed: bool,
 }
 

@@ -1,9 +1,6 @@
 //! What the requests of one link share: who waits for what, and where the server's own messages go.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -18,7 +15,7 @@ use toolwire_client::{
     link::{ExchangeError, ExchangeFeed, Inbox, LinkError, LinkErrorKind, Reply},
 };
 use toolwire_protocol::{
-    Message, Method, Notification, ProgressToken, RequestId, Response, Version,
+    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
     envelope::{EnvelopeFault, FaultKind, parse_batch, write_error},
 };
 
@@ -40,7 +37,7 @@ pub(super) struct Core {
     pub(super) runtime: Handle,
     inbox: Inbox,
     version: OnceLock<Version>,
-    waiting: Mutex<HashMap<RequestId, Waiting>>,
+    waiting: Mutex<OwnIds<Waiting>>,
     posts: Mutex<JoinSet<()>>,
     closed: watch::Sender<bool>,
     /// Told whenever the server has answered a legacy request.
