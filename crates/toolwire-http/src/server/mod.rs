@@ -8,6 +8,7 @@ mod body;
 mod builder;
 mod closing;
 mod config;
+mod connection;
 mod cors;
 mod edge;
 mod io;
@@ -15,6 +16,7 @@ mod legacy;
 mod modern;
 mod read;
 mod response;
+mod seldom;
 mod serve;
 mod service;
 #[cfg(feature = "tls")]

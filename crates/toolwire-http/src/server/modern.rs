@@ -7,10 +7,11 @@
 
 use std::{
     collections::VecDeque,
-    future::{Future, poll_fn},
+    future::Future,
+    ops::ControlFlow,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -33,54 +34,69 @@ use super::{
     service::{Shared, attach, refuse},
 };
 
-/// A modern request that has passed the ladder.
-pub(crate) struct Asked {
-    pub(crate) parts: Arc<Parts>,
-    pub(crate) request: Request,
-    pub(crate) peek: Box<Peek>,
-    pub(crate) version: Version,
-    pub(crate) accepts: Accepts,
-}
-
-pub(crate) async fn answer(shared: &Shared, asked: Asked) -> Response<Body> {
-    let Asked { parts, request, peek, version, accepts } = asked;
-    let id = request.id.clone();
+/// Starts a request that has passed the ladder, or says why not.
+pub(crate) fn start(
+    shared: &Shared,
+    parts: Arc<Parts>,
+    request: Request,
+    peek: Box<Peek>,
+    version: Version,
+    accepts: Accepts,
+) -> ControlFlow<Response<Body>, Responding> {
+    let refused = |status, error: &RpcError| response::error(status, Some(&request.id), error);
     if request.method.known() == Some(Method::CallTool)
         && let Err(fault) = shared.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
     {
-        return refuse(&fault, Some(&id));
+        return ControlFlow::Break(refuse(&fault, Some(&request.id)));
     }
     let listens = request.method.known() == Some(Method::Listen);
     if listens && !accepts.events {
         let error = RpcError::invalid_request("Accept must allow text/event-stream to listen");
-        return response::error(StatusCode::NOT_ACCEPTABLE, Some(&id), &error);
+        return ControlFlow::Break(refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
     let room = if listens { &shared.listeners } else { &shared.requests };
     let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
         let error = RpcError::internal("the server is busy: too many requests are open; try again later");
-        return response::error(StatusCode::TOO_MANY_REQUESTS, Some(&id), &error);
+        return ControlFlow::Break(refused(StatusCode::TOO_MANY_REQUESTS, &error));
     };
-    let call = match Call::new(&shared.server, request, peek, Seat::Modern(version), attach(parts)) {
-        Ok(call) => call,
-        Err(answered) => return response::json(answered.status, answered.body),
-    };
-    let handler_time = (!listens).then(|| shared.server.limits().handler_time);
-    respond(Running::new(call, handler_time, shared.config.limits.keep_alive, permit), accepts).await
+    match Call::new(&shared.server, request, peek, Seat::Modern(version), attach(parts)) {
+        Ok(call) => {
+            let handler_time = (!listens).then(|| shared.server.limits().handler_time);
+            let running = Running::new(call, handler_time, shared.config.limits.keep_alive, permit);
+            ControlFlow::Continue(Responding { running: Some(running), accepts })
+        }
+        Err(answered) => ControlFlow::Break(response::json(answered.status, answered.body)),
+    }
 }
 
-/// Decides, by what happens first, whether the response is JSON or a stream.
-async fn respond(mut running: Running, accepts: Accepts) -> Response<Body> {
-    loop {
-        match poll_fn(|task| running.poll_next(task)).await {
-            // A stream cannot have a status of its own any more, so an error that has one stays JSON.
-            Next::Answer { before, answer }
-                if answer.status != 200 || !accepts.events || (accepts.json && before.is_empty()) =>
-            {
-                return response::json(answer.status, answer.body);
-            }
-            first if accepts.events => return response::events(Events::new(running, first)),
+/// A request on its way to its response. What happens first decides whether that is JSON or a stream.
+pub(crate) struct Responding {
+    /// `None` once there is a response.
+    running: Option<Running>,
+    accepts: Accepts,
+}
+
+impl Future for Responding {
+    type Output = Response<Body>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Response<Body>> {
+        let Accepts { json, events } = self.accepts;
+        loop {
+            let Some(running) = &mut self.running else { return Poll::Pending };
+            let first = match ready!(running.poll_next(task)) {
+                // A stream cannot have a status of its own any more, so an error that has one stays JSON.
+                Next::Answer { before, answer }
+                    if answer.status != 200 || !events || (json && before.is_empty()) =>
+                {
+                    self.running = None;
+                    return Poll::Ready(response::json(answer.status, answer.body));
+                }
+                first => first,
+            };
             // A client that takes no stream gets its answer alone.
-            _ => {}
+            if events && let Some(running) = self.running.take() {
+                return Poll::Ready(response::events(Events::new(running, first)));
+            }
         }
     }
 }

@@ -2,10 +2,23 @@
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error};
 
 use super::Body;
+
+/// How many headers a map may have room for that is kept for the next request.
+const KEPT_HEADERS: usize = 32;
+
+/// Lets the headers of a complete response take the place of those of its request. The HTTP implementation reads the next
+/// request into what is left of a response, and then finds room for it there.
+pub(crate) fn reuse(headers: &mut HeaderMap, response: &mut Response<Body>) {
+    if !response.body().is_stream() && headers.capacity() <= KEPT_HEADERS {
+        headers.clear();
+        headers.extend(std::mem::take(response.headers_mut()));
+        *response.headers_mut() = std::mem::take(headers);
+    }
+}
 
 /// A status and nothing else.
 pub(crate) fn empty(status: StatusCode) -> Response<Body> {

@@ -5,7 +5,8 @@ use std::{
     fmt,
     future::Future,
     net::IpAddr,
-    pin::Pin,
+    ops::ControlFlow,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -27,9 +28,10 @@ use super::{
     Body, EventLog, HttpBuilder, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
-    edge::{self, Gate, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION},
-    legacy::LegacyEndpoint,
-    modern,
+    edge::{self, Gate, Head, MCP_PROTOCOL_VERSION},
+    io::Serving,
+    legacy::{LegacyEndpoint, Posted},
+    modern::{self, Responding},
     read::{self, Accepts, BoxError},
     response,
 };
@@ -135,26 +137,27 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.call_at(None, request)
+        self.call_at(None, None, request)
     }
 }
 
 impl HttpService {
-    /// Serves a request that came in at the address `local`, where that is known.
+    /// Serves a request that came in at the address `local`, where that is known. `serving` is dropped when the
+    /// response has been taken.
     pub(crate) fn call_at<B>(
         &self,
         local: Option<IpAddr>,
+        serving: Option<Serving>,
         request: Request<B>,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let shared = Arc::clone(&self.0);
         // Shared from the start: they are large, and would be copied from one future to the next.
         let (parts, body) = request.into_parts();
-        let parts = Arc::new(parts);
-        Box::pin(async move { Ok(shared.handle(local, parts, body).await) })
+        let (parts, shared) = (Arc::new(parts), Arc::clone(&self.0));
+        Box::pin(async move { Ok(shared.handle(local, serving, parts, body).await) })
     }
 }
 
@@ -165,31 +168,57 @@ impl Shared {
         self.websockets.all_closed().await;
     }
 
-    async fn handle<B>(&self, local: Option<IpAddr>, parts: Arc<Parts>, body: B) -> Response<Body>
+    async fn handle<B>(
+        &self,
+        local: Option<IpAddr>,
+        serving: Option<Serving>,
+        mut parts: Arc<Parts>,
+        body: B,
+    ) -> Response<Body>
     where
-        B: http_body::Body + Send + 'static,
+        B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
-        if let Err(stopped) = self.gate.check(&parts, local) {
+        let mut body = pin!(body);
+        let head = Head::of(&parts.headers);
+        if let Err(stopped) = self.gate.check(&parts, &head, local) {
             return stopped.response();
         }
-        let origin = match self.config.cors {
-            Cors::AllowedOrigins => Some(parts.headers.get(header::ORIGIN).cloned()),
-            Cors::Off => None,
+        let mut response = if self.is_message(&parts) {
+            self.post(&parts, &head, body.as_mut()).await
+        } else {
+            Box::pin(self.route(&parts, body.as_mut())).await
         };
-        let mut response = self.route(parts, body).await;
-        if let Some(origin) = origin {
-            cors::allow(origin, &mut response);
+        if self.config.cors == Cors::AllowedOrigins {
+            cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
+        if let Some(parts) = Arc::get_mut(&mut parts) {
+            response::reuse(&mut parts.headers, &mut response);
+        }
+        response.body_mut().hold(serving);
         response
     }
 
-    async fn route<B>(&self, parts: Arc<Parts>, body: B) -> Response<Body>
+    /// Whether this is a message to the endpoint, as most requests are.
+    fn is_message(&self, parts: &Parts) -> bool {
+        #[cfg(feature = "sse2024")]
+        if self.config.sse2024.as_ref().is_some_and(|paths| paths.has(parts.uri.path())) {
+            return false;
+        }
+        parts.method == Method::POST && self.is_here(parts)
+    }
+
+    fn is_here(&self, parts: &Parts) -> bool {
+        self.config.path.as_ref().is_none_or(|path| parts.uri.path() == path)
+    }
+
+    /// Answers everything else.
+    async fn route<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
     where
-        B: http_body::Body + Send + 'static,
+        B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
-        if is_late(&parts) && !comes_back(&parts) {
+        if is_late(parts) && !comes_back(parts) {
             return leaving(None);
         }
         if self.config.cors == Cors::AllowedOrigins && cors::is_preflight(&parts.method, &parts.headers) {
@@ -199,25 +228,24 @@ impl Shared {
         if let Some(paths) = &self.config.sse2024
             && paths.has(parts.uri.path())
         {
-            return self.sse2024.handle(paths, &self.config.limits, parts, body).await;
+            return self.sse2024.handle(paths, &self.config.limits, Arc::clone(parts), body).await;
         }
-        if self.config.path.as_ref().is_some_and(|path| parts.uri.path() != path) {
+        #[cfg(not(feature = "sse2024"))]
+        drop(body);
+        if !self.is_here(parts) {
             return response::empty(StatusCode::NOT_FOUND);
         }
         #[cfg(feature = "ws")]
-        if self.config.websocket && super::upgrade::is_wanted(&parts) {
-            return self.websockets.accept(&self.server, Arc::unwrap_or_clone(parts));
+        if self.config.websocket && super::upgrade::is_wanted(parts) {
+            return self.websockets.accept(&self.server, Parts::clone(parts));
         }
-        if parts.method == Method::POST {
-            return self.post(parts, body).await;
-        }
-        let principal = principal(&parts);
+        let principal = principal(parts);
         match parts.method {
-            Method::GET if self.has_sessions(&parts) => self.legacy.get(&parts.headers, principal).await,
-            Method::DELETE if self.has_sessions(&parts) => {
+            Method::GET if self.has_sessions(parts) => self.legacy.get(&parts.headers, principal).await,
+            Method::DELETE if self.has_sessions(parts) => {
                 self.legacy.delete(&parts.headers, principal.as_deref())
             }
-            _ => self.not_allowed(&parts),
+            _ => self.not_allowed(parts),
         }
     }
 
@@ -235,12 +263,14 @@ impl Shared {
         response
     }
 
-    async fn post<B>(&self, parts: Arc<Parts>, body: B) -> Response<Body>
+    /// What happens between the body and the handler happens in [`Self::message`], which is no future: everything that
+    /// is known of a message would have its place in it until the end, and be moved around with it.
+    async fn post<B>(&self, parts: &Arc<Parts>, head: &Head<'_>, body: B) -> Response<Body>
     where
-        B: http_body::Body + Send + 'static,
+        B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
-        let accepts = match read::media_types(&parts.headers) {
+        let accepts = match read::media_types(head, &parts.headers) {
             Ok(accepts) => accepts,
             Err(unreadable) => return unreadable.response(),
         };
@@ -249,57 +279,79 @@ impl Shared {
             Ok(bytes) => bytes,
             Err(unreadable) => return unreadable.response(),
         };
-        match Message::parse_and_peek(&bytes) {
-            Ok((message, peek)) => self.message(parts, message, peek, accepts).await,
-            Err(fault) if fault.kind == FaultKind::Batch => Box::pin(self.batch(parts, bytes, &fault)).await,
-            Err(fault) => refuse_envelope(&fault),
+        let asked = match Message::parse_and_peek(&bytes) {
+            Ok((message, peek)) => self.message(parts, head, message, peek, accepts),
+            Err(fault) if fault.kind == FaultKind::Batch => {
+                return Box::pin(self.batch(parts, head, bytes, &fault)).await;
+            }
+            Err(fault) => return refuse_envelope(&fault),
+        };
+        drop(bytes);
+        match asked {
+            ControlFlow::Break(response) => response,
+            ControlFlow::Continue(Asked::Modern(running)) => running.await,
+            ControlFlow::Continue(Asked::Legacy(posted)) => posted.await,
         }
     }
 
-    async fn message(
+    /// Decides what a message is, and prepares what it asks for.
+    fn message(
         &self,
-        parts: Arc<Parts>,
+        parts: &Arc<Parts>,
+        head: &Head<'_>,
         message: Message,
         peek: Box<Peek>,
         accepts: Accepts,
-    ) -> Response<Body> {
+    ) -> ControlFlow<Response<Body>, Asked> {
         if let Message::Request(request) = &message
-            && is_late(&parts)
+            && is_late(parts)
         {
-            return leaving(Some(&request.id));
+            return ControlFlow::Break(leaving(Some(&request.id)));
         }
-        let principal = principal(&parts);
-        let found = self.legacy.find(&parts.headers, principal.as_deref());
+        let principal = principal(parts);
+        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
         let view = HeaderView {
-            protocol_version: edge::text(&parts.headers, MCP_PROTOCOL_VERSION),
-            method: edge::text(&parts.headers, MCP_METHOD),
-            name: edge::text(&parts.headers, MCP_NAME),
+            protocol_version: head.protocol_version.text(),
+            method: head.method.text(),
+            name: head.name.text(),
         };
         let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
         match (verdict, message) {
-            (Verdict::Reject(fault), Message::Request(request)) => refuse(&fault, Some(&request.id)),
-            (Verdict::Reject(fault), _) => refuse(&fault, None),
+            (Verdict::Reject(fault), Message::Request(request)) => {
+                ControlFlow::Break(refuse(&fault, Some(&request.id)))
+            }
+            (Verdict::Reject(fault), _) => ControlFlow::Break(refuse(&fault, None)),
             (Verdict::Modern(version), Message::Request(request)) => {
-                modern::answer(self, modern::Asked { parts, request, peek, version, accepts }).await
+                modern::start(self, Arc::clone(parts), request, peek, version, accepts)
+                    .map_continue(Asked::Modern)
             }
             // Cancelling is done by closing the stream, and nothing else that a modern client could say by a
             // notification is of interest.
-            (Verdict::Modern(_) | Verdict::Ignore, _) => response::empty(StatusCode::ACCEPTED),
+            (Verdict::Modern(_) | Verdict::Ignore, _) => {
+                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
+            }
             (verdict, message) => {
-                let extensions = attach(parts);
-                self.legacy.post(verdict, found, message, peek, accepts, principal, extensions).await
+                let extensions = attach(Arc::clone(parts));
+                let posted = self.legacy.post(verdict, found, message, peek, accepts, principal, extensions);
+                posted.map_continue(Asked::Legacy)
             }
         }
     }
 
     /// An array of messages, which one legacy revision has.
-    async fn batch(&self, parts: Arc<Parts>, bytes: Bytes, fault: &EnvelopeFault) -> Response<Body> {
-        if is_late(&parts) {
+    async fn batch(
+        &self,
+        parts: &Arc<Parts>,
+        head: &Head<'_>,
+        bytes: Bytes,
+        fault: &EnvelopeFault,
+    ) -> Response<Body> {
+        if is_late(parts) {
             return leaving(None);
         }
-        let principal = principal(&parts);
-        let found = self.legacy.find(&parts.headers, principal.as_deref());
-        let header = edge::text(&parts.headers, MCP_PROTOCOL_VERSION);
+        let principal = principal(parts);
+        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
+        let header = head.protocol_version.text();
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
             _ if modern => false,
@@ -311,9 +363,15 @@ impl Shared {
         if !takes_batches {
             return refuse_envelope(fault);
         }
-        let extensions = attach(Arc::clone(&parts));
+        let extensions = attach(Arc::clone(parts));
         self.legacy.batch(bytes, found, &parts.headers, extensions).await
     }
+}
+
+/// A request on its way to its handler.
+enum Asked {
+    Modern(Responding),
+    Legacy(Posted),
 }
 
 /// Answers a message that did not pass the ladder.

@@ -15,11 +15,17 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use toolwire_protocol::framing::sse::encode_event;
 
+use super::io::Serving;
+
 /// The body of a response.
 ///
 /// A stream is polled only when the connection has room for more, so a client that reads slowly holds up what
 /// it reads and fills no memory. Dropping the body, as happens when the client goes away, drops the stream.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    /// Lives as long as the body does.
+    serving: Option<Serving>,
+}
 
 enum Kind {
     Full(Bytes),
@@ -29,17 +35,30 @@ enum Kind {
 impl Body {
     /// No content.
     pub const fn empty() -> Self {
-        Self(Kind::Full(Bytes::new()))
+        Self::of(Kind::Full(Bytes::new()))
     }
 
     /// One piece.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Full(bytes.into()))
+        Self::of(Kind::Full(bytes.into()))
     }
 
     /// Whatever the stream gives, until it ends.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(stream)))
+        Self::of(Kind::Stream(Box::pin(stream)))
+    }
+
+    const fn of(kind: Kind) -> Self {
+        Self { kind, serving: None }
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::Stream(_))
+    }
+
+    /// Keeps the note that a request is being served until the body has been taken.
+    pub(crate) fn hold(&mut self, serving: Option<Serving>) {
+        self.serving = serving;
     }
 }
 
@@ -51,7 +70,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = match &mut self.0 {
+        let bytes = match &mut self.kind {
             Kind::Full(bytes) if bytes.is_empty() => None,
             Kind::Full(bytes) => Some(std::mem::take(bytes)),
             Kind::Stream(stream) => ready!(stream.as_mut().poll_next(task)),
@@ -60,11 +79,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
         }
@@ -79,7 +98,7 @@ impl Default for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
             Kind::Stream(_) => f.write_str("Body(stream)"),
         }

@@ -4,6 +4,8 @@
 //! a rebound DNS name it can even read the answers. Two headers that no page can forge stop that: `Host` must
 //! name this server, and `Origin`, which only browsers send, must name a page that is trusted.
 
+mod head;
+
 use std::{borrow::Cow, net::IpAddr};
 
 use http::{
@@ -16,11 +18,12 @@ use toolwire_protocol::RpcError;
 
 use super::{Body, config::HttpConfig, response};
 
-/// The headers of the protocol. A name that is text would be parsed each time it is looked for.
+pub(crate) use head::Head;
+use head::UNREADABLE;
+
+/// A name that is text would be parsed each time it is looked for.
 pub(crate) const MCP_PROTOCOL_VERSION: HeaderName =
     HeaderName::from_static(toolwire_protocol::headers::MCP_PROTOCOL_VERSION);
-pub(crate) const MCP_METHOD: HeaderName = HeaderName::from_static(toolwire_protocol::headers::MCP_METHOD);
-pub(crate) const MCP_NAME: HeaderName = HeaderName::from_static(toolwire_protocol::headers::MCP_NAME);
 
 /// The checks, ready to be made.
 #[derive(Debug, Default)]
@@ -76,16 +79,16 @@ impl Gate {
     }
 
     /// Lets a request pass or says what is wrong with it. `local` is the address at which it came in, if known.
-    pub(crate) fn check(&self, parts: &Parts, local: Option<IpAddr>) -> Result<(), Stopped> {
+    pub(crate) fn check(&self, parts: &Parts, head: &Head<'_>, local: Option<IpAddr>) -> Result<(), Stopped> {
         // HTTP/2 names the host in the URL, HTTP/1 in a header, and some requests do both.
         let in_url = parts.uri.authority().map(Authority::as_str);
-        let in_headers = parts.headers.get_all(header::HOST).iter();
+        let in_headers = head.host.values(&parts.headers, header::HOST);
         let mut named = None;
         for text in in_headers.map(|value| value.to_str().unwrap_or("?")).chain(in_url) {
             let host = Host::parse(text).filter(|host| self.allows_host(host, local));
             named = Some(host.ok_or_else(|| Stopped::Host(text.to_owned()))?);
         }
-        for value in parts.headers.get_all(header::ORIGIN) {
+        for value in head.origin.values(&parts.headers, header::ORIGIN) {
             let text = value.to_str().unwrap_or("?");
             let allowed = self.any_origin
                 || Origin::parse(text).is_some_and(|origin| self.allows_origin(&origin, named.as_ref()));
@@ -209,10 +212,9 @@ impl Stopped {
     }
 }
 
-/// The text of a header that may stand only once. One that stands twice or has other than visible characters
-/// gives a text that equals nothing: two readers could understand different things by it.
+/// The text of a header that may stand only once. One that stands twice or cannot be read gives a text that equals
+/// nothing.
 pub(crate) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
-    const UNREADABLE: &str = "\0";
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     Some(if values.next().is_some() { UNREADABLE } else { value.to_str().unwrap_or(UNREADABLE) })

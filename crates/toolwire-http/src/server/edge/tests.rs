@@ -10,11 +10,11 @@ fn gate(change: impl FnOnce(&mut HttpConfig)) -> Gate {
 
 impl Gate {
     fn check_anywhere(&self, parts: &Parts) -> Result<(), Stopped> {
-        self.check(parts, None)
+        self.check(parts, &Head::of(&parts.headers), None)
     }
 
     fn check_at(&self, parts: &Parts, local: &str) -> Result<(), Stopped> {
-        self.check(parts, Some(local.parse().unwrap()))
+        self.check(parts, &Head::of(&parts.headers), Some(local.parse().unwrap()))
     }
 }
 

@@ -1,8 +1,8 @@
 //! A connection that cannot be held up for ever by a peer that does nothing.
 
-mod clock;
+mod idle;
 
-pub(crate) use clock::ConnectionClock;
+pub(crate) use idle::{Idle, Serving};
 
 use std::{
     future::Future,
@@ -24,6 +24,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// HTTP the peer speaks, and one for a peer that takes nothing of what is written.
 pub(crate) struct Watched<S> {
     stream: S,
+    /// Is told of what is written.
+    idle: Idle,
     opening: Option<Opening>,
     write_time: Duration,
     /// Runs while a write waits for the peer.
@@ -37,19 +39,24 @@ struct Opening {
 }
 
 impl<S> Watched<S> {
-    pub(crate) fn new(stream: S, open_time: Duration, write_time: Duration) -> Self {
+    pub(crate) fn new(stream: S, idle: Idle, open_time: Duration, write_time: Duration) -> Self {
         let opening = Opening { matched: 0, deadline: Box::pin(sleep(open_time)) };
-        Self { stream, opening: Some(opening), write_time, stalled: None }
+        Self { stream, idle, opening: Some(opening), write_time, stalled: None }
     }
 
     /// Lets a write wait, but not for ever.
     fn watch<T>(&mut self, task: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.stalled = None;
+            if self.stalled.take().is_some() {
+                self.idle.written();
+            }
             return polled;
         }
-        let limit = self.write_time;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        let (limit, idle) = (self.write_time, &self.idle);
+        let stalled = self.stalled.get_or_insert_with(|| {
+            idle.stalled();
+            Box::pin(sleep(limit))
+        });
         ready!(stalled.as_mut().poll(task));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
@@ -95,6 +102,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(task, buf);
+        if polled.is_ready() {
+            self.idle.written();
+        }
         self.watch(task, polled)
     }
 
@@ -104,6 +114,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(task, bufs);
+        if polled.is_ready() {
+            self.idle.written();
+        }
         self.watch(task, polled)
     }
 

@@ -1,6 +1,6 @@
 //! The legacy era behind the HTTP methods.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -9,6 +9,7 @@ use toolwire_protocol::{
     Message, Method, Request, RpcError,
     classify::{Fault, LegacyView, Verdict},
     envelope::write_response,
+    headers::MCP_SESSION_ID,
     peek::Peek,
     wire::EmptyResult,
 };
@@ -21,7 +22,7 @@ use super::{
     away::AwayList,
     denial::Denial,
     event_log::{EventLog, EventLogLimits, MemoryEventLog},
-    flight::Flight,
+    flight::{Flight, Posted},
     handle::LegacyStream,
     id::{EventId, SessionId},
     post::{POLLING_SINCE, Post, Shape},
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::server::{Body, Legacy, body::KeepAlive, config::HttpConfig, read::Accepts, response};
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(MCP_SESSION_ID);
 
 /// Serves clients of the revisions before 2026-07-28.
 #[derive(Debug)]
@@ -89,22 +90,22 @@ impl LegacyEndpoint {
         self.sessions.len()
     }
 
-    /// Finds the session of a request.
-    pub(crate) fn find(&self, headers: &HeaderMap, principal: Option<&str>) -> SessionLookup {
+    /// Finds the session of a request that names it by `id`.
+    pub(crate) fn find(&self, id: Option<&HeaderValue>, principal: Option<&str>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
             (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
             (Legacy::Stateless, _) => return SessionLookup::Sessionless,
             (Legacy::Sessions, _) => {}
         }
-        let Some(text) = headers.get(SESSION_ID) else { return SessionLookup::Unnamed };
-        let id = SessionId::parse(text.as_bytes());
+        let Some(id) = id else { return SessionLookup::Unnamed };
+        let id = SessionId::parse(id.as_bytes());
         let found = id.and_then(|id| self.sessions.find(&id, principal));
         found.map_or(SessionLookup::Unknown, SessionLookup::Found)
     }
 
-    /// Answers a message that the ladder has found to be of this era.
+    /// Takes a message that the ladder has found to be of this era, and starts it if it is a request.
     #[expect(clippy::too_many_arguments, reason = "everything that is known of one message")]
-    pub(crate) async fn post(
+    pub(crate) fn post(
         &self,
         verdict: Verdict,
         found: SessionLookup,
@@ -113,7 +114,7 @@ impl LegacyEndpoint {
         accepts: Accepts,
         principal: Option<Arc<str>>,
         extensions: Extensions,
-    ) -> Response<Body> {
+    ) -> ControlFlow<Response<Body>, Posted> {
         let session = match found {
             SessionLookup::Found(session) => Some(session),
             _ => None,
@@ -122,25 +123,27 @@ impl LegacyEndpoint {
             (Message::Request(request), _) => request,
             (message, Some(session)) => {
                 session.absorb(message);
-                return response::empty(StatusCode::ACCEPTED);
+                return ControlFlow::Break(response::empty(StatusCode::ACCEPTED));
             }
-            (_, None) => return response::empty(StatusCode::ACCEPTED),
+            (_, None) => return ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),
         };
         let seat = match (verdict, &session) {
-            (Verdict::Initialize, _) => return self.initialize(&request, principal),
+            (Verdict::Initialize, _) => return ControlFlow::Break(self.initialize(&request, principal)),
             (_, Some(session)) => Seat::Legacy(session.session.clone()),
             (Verdict::Legacy(version), None) => Seat::Sessionless(version),
-            (_, None) => return Denial::of(&Fault::SessionRequired).response(Some(&request.id)),
+            (_, None) => {
+                let denial = Denial::of(&Fault::SessionRequired);
+                return ControlFlow::Break(denial.response(Some(&request.id)));
+            }
         };
         let id = request.id.clone();
         let shape = Shape { batch: false, accepts };
         let post = Post::new(session.clone(), shape, &self.config, 1);
         match self.prepare(&post, session, request, peek, seat, extensions) {
-            Prepared::Flight(flight) => flight.start().await,
-            Prepared::Answered(answered) => post.answer(answered).await,
-            Prepared::Refused(denial) => return denial.response(Some(&id)),
+            Prepared::Flight(flight) => ControlFlow::Continue(Posted::Flight(flight)),
+            Prepared::Answered(answer) => ControlFlow::Continue(Posted::Answered(post, answer)),
+            Prepared::Refused(denial) => ControlFlow::Break(denial.response(Some(&id))),
         }
-        post.response().await
     }
 
     fn initialize(&self, request: &Request, principal: Option<Arc<str>>) -> Response<Body> {
@@ -177,14 +180,15 @@ impl LegacyEndpoint {
             return Prepared::Answered(answer);
         }
         let limit = self.config.limits.session_requests;
-        let berth = match session.as_ref().map(|session| session.admit(&request.id, limit)).transpose() {
+        let polls = session.as_ref().is_some_and(|session| session.version() >= POLLING_SINCE);
+        let berth = match session.map(|session| session.admit(&request.id, limit)).transpose() {
             Ok(berth) => berth,
             Err(refusal) => return Prepared::Refused(refusal.into()),
         };
         let Ok(room) = Arc::clone(&self.running).try_acquire_owned() else {
             return Prepared::Refused(Refusal::TooMany.into());
         };
-        if session.is_some_and(|session| session.version() >= POLLING_SINCE) {
+        if polls {
             extensions.insert(LegacyStream::new(post, self.away.clone()));
         }
         match Call::new(&self.server, request, peek, seat, extensions) {
@@ -248,7 +252,7 @@ impl LegacyEndpoint {
     /// The session of a request without a body.
     fn session_of(&self, headers: &HeaderMap, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
         let version = VersionHeader::of(headers);
-        match self.find(headers, principal) {
+        match self.find(headers.get(SESSION_ID), principal) {
             SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),
             _ if version.is_modern() => Err(Denial::only("POST")),
             _ if version == VersionHeader::Unknown => {

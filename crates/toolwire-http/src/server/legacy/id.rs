@@ -7,28 +7,35 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 /// How many random bytes a session id has: 144 bits, so that nobody guesses one, and no padding in its text.
 const SESSION_ID_BYTES: usize = 18;
 
+/// How long its text is. That is what is kept, so that it need not be decoded for each request.
+const SESSION_ID_CHARS: usize = 24;
+
 /// The name of a session, which nobody can guess. Who knows it can use the session, so it belongs in no log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SessionId([u8; SESSION_ID_BYTES]);
+pub struct SessionId([u8; SESSION_ID_CHARS]);
 
 impl SessionId {
     /// A new one, from the random numbers of the operating system.
     pub(super) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; SESSION_ID_BYTES];
         getrandom::fill(&mut bytes)?;
-        Ok(Self(bytes))
+        let mut text = [b'A'; SESSION_ID_CHARS];
+        // There is room for all of it.
+        let _ = URL_SAFE_NO_PAD.encode_slice(bytes, &mut text);
+        Ok(Self(text))
     }
 
     /// The text that goes into `Mcp-Session-Id`: visible ASCII.
     pub fn text(&self) -> String {
-        URL_SAFE_NO_PAD.encode(self.0)
+        self.0.iter().copied().map(char::from).collect()
     }
 
     /// Reads what a client sent; `None` for a text that was never one of ours.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SESSION_ID_BYTES];
-        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-        (length == SESSION_ID_BYTES).then_some(Self(bytes))
+        let text: [u8; SESSION_ID_CHARS] = text.try_into().ok()?;
+        let ours = |char: &u8| char.is_ascii_alphanumeric() || matches!(char, b'-' | b'_');
+        // All of them are looked at, which is quicker than to stop at the first that is not.
+        text.iter().fold(true, |all, char| all & ours(char)).then_some(Self(text))
     }
 }
 

@@ -30,6 +30,7 @@ mod version_header;
 
 pub(crate) use endpoint::LegacyEndpoint;
 pub use event_log::{EventLog, EventLogLimits, LoggedEvent, MemoryEventLog};
+pub(crate) use flight::Posted;
 pub use handle::LegacyStream;
 pub use id::{SessionId, StreamKey};
 #[cfg(feature = "sse2024")]

@@ -23,7 +23,7 @@ use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, re
 /// away to come back later.
 pub(super) const POLLING_SINCE: Version = Version::V2025_11_25;
 
-pub(super) struct Post {
+pub(crate) struct Post {
     session: Option<Arc<HttpSession>>,
     shape: Shape,
     config: Arc<HttpConfig>,
@@ -85,6 +85,18 @@ impl Post {
         stream.send(message).await;
     }
 
+    /// Gives the response to a request that was answered before anything else has happened. The answer comes back if
+    /// that is not so.
+    pub(super) fn answer_alone(&self, answer: Bytes) -> Result<Response<Body>, Bytes> {
+        let mut state = self.lock();
+        if self.shape.batch || !matches!(state.phase, Phase::Waiting) {
+            return Err(answer);
+        }
+        state.phase = Phase::Json;
+        drop(state);
+        Ok(response::json(200, answer))
+    }
+
     /// Takes one answer.
     pub(super) async fn answer(&self, answer: Bytes) {
         let (stream, early) = {
@@ -98,14 +110,10 @@ impl Post {
                 Phase::Json | Phase::Abandoned => return self.close_one(state),
             }
         };
-        // Boxed, because streams are rare, and every POST would have room for what it takes to write to one.
-        Box::pin(async {
-            for answer in early {
-                stream.send_answer(answer).await;
-            }
+        for answer in early {
             stream.send_answer(answer).await;
-        })
-        .await;
+        }
+        stream.send_answer(answer).await;
         self.close_one(self.lock());
     }
 

@@ -3,11 +3,13 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
-use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use tokio::{task::JoinHandle, time::Instant};
 use toolwire_protocol::{Message, Method, Notification, RequestId, Response, Version, wire};
 use toolwire_server::engine::Session;
 use toolwire_transport::FairQueue;
@@ -49,7 +51,16 @@ struct State {
 struct Flight {
     number: u64,
     id: RequestId,
-    _cancel: oneshot::Sender<()>,
+    /// Who is to be told, if it takes so long that somebody waits for that.
+    waiting: Option<Waker>,
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+    }
 }
 
 struct AbortOnDrop(JoinHandle<()>);
@@ -73,7 +84,6 @@ pub(super) enum Refusal {
 pub(super) struct Berth {
     session: Arc<HttpSession>,
     number: u64,
-    cancelled: oneshot::Receiver<()>,
 }
 
 impl HttpSession {
@@ -109,8 +119,13 @@ impl HttpSession {
         self.principal.as_deref() == principal
     }
 
-    pub(super) fn touch(&self) {
-        self.lock().used = Instant::now();
+    /// Keeps the session for the one it belongs to. Says whether it is still there to be kept.
+    pub(super) fn touch(&self, now: Instant, limits: &HttpLimits) -> bool {
+        let alive = !self.has_expired(now, limits);
+        if alive {
+            self.lock().used = now;
+        }
+        alive
     }
 
     /// Since when the session does nothing; `None` while a request runs or a stream is open.
@@ -132,7 +147,9 @@ impl HttpSession {
         if !self.is_initialized() {
             return now.duration_since(self.lock().created) >= limits.session_handshake;
         }
-        self.idle_since().is_some_and(|idle| now.duration_since(idle) >= limits.session_idle)
+        let is_over = |idle| now.duration_since(idle) >= limits.session_idle;
+        // What runs and what can be read matters only to those that were not used for long.
+        is_over(self.lock().used) && self.idle_since().is_some_and(is_over)
     }
 
     /// Ends everything the session has going.
@@ -150,7 +167,7 @@ impl HttpSession {
     }
 
     /// Lets a request in.
-    pub(super) fn admit(self: &Arc<Self>, id: &RequestId, limit: usize) -> Result<Berth, Refusal> {
+    pub(super) fn admit(self: Arc<Self>, id: &RequestId, limit: usize) -> Result<Berth, Refusal> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refusal::Closed);
@@ -163,9 +180,9 @@ impl HttpSession {
         }
         state.flights_so_far += 1;
         let number = state.flights_so_far;
-        let (cancel, cancelled) = oneshot::channel();
-        state.flights.push(Flight { number, id: id.clone(), _cancel: cancel });
-        Ok(Berth { session: Arc::clone(self), number, cancelled })
+        state.flights.push(Flight { number, id: id.clone(), waiting: None });
+        drop(state);
+        Ok(Berth { session: self, number })
     }
 
     /// Takes a notification.
@@ -177,7 +194,9 @@ impl HttpSession {
             Some(Method::Cancelled) => {
                 let params = note.params.decode::<wire::CancelledNotificationParams>();
                 if let Some(id) = params.ok().and_then(|params| params.request_id) {
-                    self.lock().flights.retain(|flight| flight.id != id);
+                    let cancelled: Vec<_> =
+                        self.lock().flights.extract_if(.., |flight| flight.id == id).collect();
+                    drop(cancelled);
                 } else {
                     tracing::debug!("a cancellation without a usable requestId was dropped");
                 }
@@ -302,9 +321,19 @@ async fn forward_changes(session: Session, stream: Arc<Stream>) {
 
 impl Berth {
     /// Resolves when the client has cancelled the request, or the session is over.
-    pub(super) async fn cancelled(&mut self) {
-        // Whether the sender was used or dropped makes no difference.
-        let _ = (&mut self.cancelled).await;
+    pub(super) async fn cancelled(&self) {
+        poll_fn(|task| self.poll_cancelled(task)).await;
+    }
+
+    fn poll_cancelled(&self, task: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.session.lock();
+        match state.flights.iter_mut().find(|flight| flight.number == self.number) {
+            Some(flight) => {
+                flight.waiting = Some(task.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
     }
 }
 
@@ -312,7 +341,10 @@ impl Drop for Berth {
     fn drop(&mut self) {
         let mut state = self.session.lock();
         state.used = Instant::now();
-        state.flights.retain(|flight| flight.number != self.number);
+        let place = state.flights.iter().position(|flight| flight.number == self.number);
+        let flight = place.map(|place| state.flights.swap_remove(place));
+        drop(state);
+        drop(flight);
     }
 }
 

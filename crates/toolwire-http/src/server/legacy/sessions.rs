@@ -95,20 +95,17 @@ impl Sessions {
     pub(super) fn find(&self, id: &SessionId, principal: Option<&str>) -> Option<Arc<HttpSession>> {
         let mut table = self.lock();
         let session = table.sessions.get(id)?;
-        if session.has_expired(Instant::now(), &self.limits) {
+        if !session.belongs_to(principal) {
+            tracing::warn!(session = ?id, "somebody else's session was asked for");
+            return None;
+        }
+        if !session.touch(Instant::now(), &self.limits) {
             let expired = table.sessions.remove(id);
             drop(table);
             close(expired.as_slice());
             return None;
         }
-        let session = Arc::clone(session);
-        drop(table);
-        if !session.belongs_to(principal) {
-            tracing::warn!(session = ?id, "somebody else's session was asked for");
-            return None;
-        }
-        session.touch();
-        Some(session)
+        Some(Arc::clone(session))
     }
 
     /// Ends a session.

@@ -32,6 +32,7 @@ use super::{denial::Denial, id::SessionId};
 use crate::server::{
     Body, HttpLimits, Principal,
     body::{KeepAlive, event},
+    edge::Head,
     read::{self, BoxError},
     response,
     service::attach,
@@ -82,7 +83,7 @@ impl Sse2024 {
         body: B,
     ) -> Response<Body>
     where
-        B: http_body::Body + Send + 'static,
+        B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
         let principal = parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0));
@@ -90,7 +91,7 @@ impl Sse2024 {
         match parts.method {
             Method::GET if is_stream => self.get(&paths.messages, principal, attach(parts)),
             Method::POST if !is_stream => {
-                if let Err(unreadable) = read::media_types(&parts.headers) {
+                if let Err(unreadable) = read::media_types(&Head::of(&parts.headers), &parts.headers) {
                     return unreadable.response();
                 }
                 match read::body(body, limits.body_bytes, limits.body_time).await {

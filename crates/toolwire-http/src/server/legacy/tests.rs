@@ -1,6 +1,6 @@
 //! How many sessions there are, and when they go.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
@@ -9,7 +9,7 @@ use toolwire_protocol::{Message, classify::Verdict, peek::Peek};
 use toolwire_server::{Extensions, Server, tool};
 
 use super::{
-    endpoint::{LegacyEndpoint, SessionLookup},
+    endpoint::{LegacyEndpoint, SESSION_ID, SessionLookup},
     id::EventId,
     sessions::EVICTABLE_AFTER,
 };
@@ -41,7 +41,7 @@ async fn initialize(endpoint: &LegacyEndpoint) -> Result<HeaderMap, StatusCode> 
 
 async fn initialized(endpoint: &LegacyEndpoint) -> HeaderMap {
     let headers = initialize(endpoint).await.unwrap();
-    let found = endpoint.find(&headers, None);
+    let found = endpoint.find(headers.get(SESSION_ID), None);
     let SessionLookup::Found(session) = &found else { panic!("{found:?}") };
     let verdict = Verdict::Legacy(session.version());
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -58,21 +58,23 @@ async fn post(
     message: &serde_json::Value,
 ) -> http::Response<crate::server::Body> {
     let message = Message::parse(&message.to_string().into()).unwrap();
-    endpoint
-        .post(
-            verdict,
-            found,
-            message,
-            Box::<Peek>::default(),
-            Accepts::of(headers),
-            None,
-            Extensions::default(),
-        )
-        .await
+    let posted = endpoint.post(
+        verdict,
+        found,
+        message,
+        Box::<Peek>::default(),
+        Accepts::of(headers),
+        None,
+        Extensions::default(),
+    );
+    match posted {
+        ControlFlow::Continue(posted) => posted.await,
+        ControlFlow::Break(response) => response,
+    }
 }
 
 fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {
-    matches!(endpoint.find(headers, None), SessionLookup::Found(_))
+    matches!(endpoint.find(headers.get(SESSION_ID), None), SessionLookup::Found(_))
 }
 
 /// Lets the sweeper have its turn.
@@ -223,7 +225,7 @@ async fn the_sweeper_ends_with_its_endpoint() {
 async fn a_session_remembers_only_so_many_streams() {
     let endpoint = endpoint(HttpLimits::default());
     let headers = initialized(&endpoint).await;
-    let SessionLookup::Found(session) = endpoint.find(&headers, None) else { panic!() };
+    let SessionLookup::Found(session) = endpoint.find(headers.get(SESSION_ID), None) else { panic!() };
     let keep = Duration::from_secs(300);
     let first = session.open_stream(keep);
     for _ in 0..1000 {

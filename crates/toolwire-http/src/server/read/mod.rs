@@ -12,13 +12,16 @@ use http::{HeaderMap, StatusCode, header};
 use http_body::Body as HttpBody;
 use toolwire_protocol::RpcError;
 
-use super::{Body, response};
+use super::{Body, edge::Head, response};
 
 /// An error of somebody else's body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the specification has clients send, letter for letter; other ways to say it take longer to read.
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
+
+/// The only media type of a request.
+const JSON: &str = "application/json";
 
 /// Which of the two forms of an answer the client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +50,6 @@ impl Accepts {
         }
         let mut accepts = Self { json: false, events: false };
         for value in values {
-            if value.as_bytes() == USUAL_ACCEPT {
-                return Self { json: true, events: true };
-            }
             accepts.add(value.to_str().unwrap_or_default());
         }
         accepts
@@ -73,18 +73,25 @@ impl Accepts {
     }
 }
 
+/// Whether a media type is the one of JSON, in whatever letters and with whatever parameters.
+fn is_json(content_type: &str) -> bool {
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
+}
+
 /// Checks the media types of a POST.
-pub(crate) fn media_types(headers: &HeaderMap) -> Result<Accepts, Unreadable> {
-    let content_type = super::edge::text(headers, header::CONTENT_TYPE).unwrap_or_default();
-    let media = content_type.split(';').next().unwrap_or_default().trim();
-    if !media.eq_ignore_ascii_case("application/json") {
+pub(crate) fn media_types(head: &Head<'_>, headers: &HeaderMap) -> Result<Accepts, Unreadable> {
+    let content_type = head.content_type.text().unwrap_or_default();
+    if content_type != JSON && !is_json(content_type) {
         return Err(Unreadable::MediaType);
     }
-    let encoding = super::edge::text(headers, header::CONTENT_ENCODING).unwrap_or("identity");
+    let encoding = head.content_encoding.text().unwrap_or("identity");
     if !encoding.eq_ignore_ascii_case("identity") {
         return Err(Unreadable::Encoding);
     }
-    let accepts = Accepts::of(headers);
+    let accepts = match head.accept.only() {
+        Some(value) if value.as_bytes() == USUAL_ACCEPT => Accepts { json: true, events: true },
+        _ => Accepts::of(headers),
+    };
     if accepts.json || accepts.events { Ok(accepts) } else { Err(Unreadable::NotAcceptable) }
 }
 
@@ -102,7 +109,8 @@ where
     if let Poll::Ready(read) = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await {
         return read;
     }
-    tokio::time::timeout(time, reading).await.unwrap_or(Err(Unreadable::TooSlow { limit: time }))
+    // Boxed, because that is rare, and every request would have room for the clock.
+    Box::pin(tokio::time::timeout(time, reading)).await.unwrap_or(Err(Unreadable::TooSlow { limit: time }))
 }
 
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unreadable>
@@ -113,7 +121,8 @@ where
     let mut body = pin!(body);
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
-    loop {
+    // Whoever knows that this was all need not be asked for one more frame.
+    while !body.is_end_stream() {
         // The frame is taken apart inside the poll, so that nothing of another type lives across an await.
         let next = poll_fn(|task| {
             body.as_mut().poll_frame(task).map(|frame| {
@@ -124,7 +133,7 @@ where
             })
         });
         match next.await {
-            None => return Ok(if whole.is_empty() { first } else { whole.freeze() }),
+            None => break,
             Some(Err(error)) => {
                 let error: BoxError = error.into();
                 tracing::debug!(%error, "the body of a request broke off");
@@ -146,6 +155,7 @@ where
             }
         }
     }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
 impl Unreadable {
