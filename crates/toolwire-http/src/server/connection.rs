@@ -47,9 +47,7 @@ impl Http {
         let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
         let mut one = http1::Builder::new();
         // Idle does what its clock would do.
-        one.header_read_timeout(None)
-            .max_headers(limits.headers)
-            .max_buf_size(header_bytes);
+        one.header_read_timeout(None).max_headers(limits.headers).max_buf_size(header_bytes);
         let mut two = http2::Builder::new(TokioExecutor::new());
         two.timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
@@ -167,7 +165,8 @@ impl Connection {
                 }
             }
             Spoken::Http2 => {
-                let mut connection = pin!(http.two.serve_connection(stream, service));
+                // Boxed, because it is large, and every connection would have room for it.
+                let mut connection = Box::pin(http.two.serve_connection(stream, service));
                 loop {
                     tokio::select! {
                         biased;

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use serde::Serialize;
+use bytes::Bytes;
 use toolwire_protocol::{
     Method, Params, Request, Response, RpcError, Version,
     classify::LegacyView,
@@ -15,7 +15,7 @@ use toolwire_protocol::{
         SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
     },
 };
-use toolwire_transport::{FairQueue, Lane};
+use toolwire_transport::FairQueue;
 
 use super::Answered;
 use crate::{
@@ -148,31 +148,42 @@ impl Session {
     pub fn forward_changes(&self, queue: &FairQueue) -> impl Future<Output = ()> + Send + use<> {
         let (subscriber, lane) = (Arc::clone(&self.0.subscriber), queue.lane());
         async move {
-            while let Some(change) = subscriber.next().await {
-                if !forward(&lane, change).await {
+            while let Some(message) = next_message(&subscriber).await {
+                if lane.send(message).await.is_err() {
                     return;
                 }
             }
         }
     }
+
+    /// Waits for the next change, and gives the message that tells the client of it; `None` when the server shuts down.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no change.
+    pub fn next_change(&self) -> impl Future<Output = Option<Bytes>> + Send {
+        next_message(&self.0.subscriber)
+    }
 }
 
-async fn forward(lane: &Lane, change: Change) -> bool {
-    let list = |method| send(lane, method, NotificationParams::new());
-    match change {
-        Change::Tools => list(Method::ToolListChanged).await,
-        Change::Prompts => list(Method::PromptListChanged).await,
-        Change::Resources => list(Method::ResourceListChanged).await,
-        Change::Updated(uri) => {
-            send(lane, Method::ResourceUpdated, ResourceUpdatedNotificationParams::new(uri)).await
+async fn next_message(subscriber: &Subscriber) -> Option<Bytes> {
+    loop {
+        // Parameters of our own can always be written.
+        if let Ok(message) = message_of(subscriber.next().await?) {
+            return Some(message);
         }
     }
 }
 
-async fn send<P: Serialize>(lane: &Lane, method: Method, params: P) -> bool {
-    match write_notification(&method.into(), &params) {
-        Ok(message) => lane.send(message).await.is_ok(),
-        Err(_) => true,
+fn message_of(change: Change) -> serde_json::Result<Bytes> {
+    let list = |method: Method| write_notification(&method.into(), &NotificationParams::new());
+    match change {
+        Change::Tools => list(Method::ToolListChanged),
+        Change::Prompts => list(Method::PromptListChanged),
+        Change::Resources => list(Method::ResourceListChanged),
+        Change::Updated(uri) => {
+            let params = ResourceUpdatedNotificationParams::new(uri);
+            write_notification(&Method::ResourceUpdated.into(), &params)
+        }
     }
 }
 

@@ -125,21 +125,21 @@ pub(crate) fn event(id: Option<&str>, message: &[u8]) -> Bytes {
 
 /// A stream of events that is never silent for longer than `interval`: comments fill the gaps.
 pub(crate) struct KeepAlive<S> {
-    stream: Pin<Box<S>>,
+    stream: S,
     idle: IdleTimer,
 }
 
-impl<S: Stream<Item = Bytes>> KeepAlive<S> {
+impl<S: Stream<Item = Bytes> + Unpin> KeepAlive<S> {
     pub(crate) fn new(stream: S, interval: Duration) -> Self {
-        Self { stream: Box::pin(stream), idle: IdleTimer::new(interval) }
+        Self { stream, idle: IdleTimer::new(interval) }
     }
 }
 
-impl<S: Stream<Item = Bytes>> Stream for KeepAlive<S> {
+impl<S: Stream<Item = Bytes> + Unpin> Stream for KeepAlive<S> {
     type Item = Bytes;
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Poll::Ready(item) = self.stream.as_mut().poll_next(task) {
+        if let Poll::Ready(item) = Pin::new(&mut self.stream).poll_next(task) {
             self.idle.reset();
             return Poll::Ready(item);
         }

@@ -12,7 +12,6 @@ use std::{
 use tokio::{task::JoinHandle, time::Instant};
 use toolwire_protocol::{Message, Method, Notification, RequestId, Response, Version, wire};
 use toolwire_server::engine::Session;
-use toolwire_transport::FairQueue;
 
 use super::{
     event_log::EventLog,
@@ -302,21 +301,18 @@ impl State {
 /// Sends changes on the standalone stream while somebody reads it. While nobody does, they wait where they
 /// are, each kind once.
 async fn forward_changes(session: Session, stream: Arc<Stream>) {
-    let queue = FairQueue::new();
-    let mut changes = std::pin::pin!(session.forward_changes(&queue));
     loop {
         stream.connected().await;
-        tokio::select! {
+        let change = tokio::select! {
             biased;
-            Some(message) = queue.next() => stream.send(message).await,
-            () = &mut changes => break,
-            () = stream.disconnected() => {}
+            change = session.next_change() => change,
+            () = stream.disconnected() => continue,
+        };
+        match change {
+            Some(message) => stream.send(message).await,
+            None => return stream.end(),
         }
     }
-    while let Some(message) = queue.try_next() {
-        stream.send(message).await;
-    }
-    stream.end();
 }
 
 impl Berth {
