@@ -12,6 +12,7 @@ mod connection;
 mod cors;
 mod edge;
 mod io;
+mod late;
 mod legacy;
 mod modern;
 mod read;

@@ -49,3 +49,57 @@ pub(crate) fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Resp
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Stream for Nothing {
+        type Item = Bytes;
+
+        fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+            Poll::Ready(None)
+        }
+    }
+
+    fn request(headers: usize) -> HeaderMap {
+        let mut map = HeaderMap::with_capacity(headers);
+        map.insert("mcp-session-id", HeaderValue::from_static("secret"));
+        map.append("accept", HeaderValue::from_static("a"));
+        map.append("accept", HeaderValue::from_static("b"));
+        map
+    }
+
+    #[test]
+    fn headers_take_the_place_of_others_and_nothing_of_those_is_left() {
+        let mut spare = request(16);
+        let room = spare.capacity();
+        let mut response = json(200, Bytes::from_static(b"{}"));
+        response.headers_mut().append("vary", HeaderValue::from_static("x"));
+        response.headers_mut().append("vary", HeaderValue::from_static("y"));
+        let before = response.headers().clone();
+        reuse(&mut spare, &mut response);
+        assert_eq!(*response.headers(), before);
+        assert_eq!(response.headers().capacity(), room);
+        assert!(spare.is_empty());
+    }
+
+    #[test]
+    fn what_is_large_is_not_kept_nor_anything_for_a_stream() {
+        let mut spare = request(KEPT_HEADERS * 4);
+        let mut response = json(200, Bytes::from_static(b"{}"));
+        reuse(&mut spare, &mut response);
+        assert_eq!((response.headers().len(), spare.len()), (1, 3));
+        let mut spare = request(16);
+        let mut response = events(Nothing);
+        reuse(&mut spare, &mut response);
+        assert_eq!((response.headers().len(), spare.len()), (3, 3));
+    }
+}

@@ -18,7 +18,6 @@ use toolwire_protocol::{
     Message, RequestId, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict},
     envelope::{EnvelopeFault, FaultKind},
-    headers::LAST_EVENT_ID,
     peek::{Peek, VersionField},
 };
 use toolwire_server::{Extensions, Server};
@@ -30,6 +29,7 @@ use super::{
     cors,
     edge::{self, Gate, Head, MCP_PROTOCOL_VERSION},
     io::Serving,
+    late::{comes_back, is_late, leaving},
     legacy::{LegacyEndpoint, Posted},
     modern::{self, Responding},
     read::{self, Accepts, BoxError},
@@ -379,29 +379,6 @@ pub(crate) fn refuse(fault: &Fault, id: Option<&RequestId>) -> Response<Body> {
     tracing::debug!(?fault, "a message was refused");
     let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
     response::error(status, id, &fault.rpc_error())
-}
-
-/// Among the extensions of requests that come after the server was shut down.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Late;
-
-fn is_late(parts: &Parts) -> bool {
-    parts.extensions.get::<Late>().is_some()
-}
-
-/// Whether a request may be about something that goes on already: a stream to be resumed, an answer to a question.
-fn comes_back(parts: &Parts) -> bool {
-    match parts.method {
-        Method::GET => parts.headers.contains_key(LAST_EVENT_ID),
-        Method::POST | Method::DELETE => true,
-        _ => false,
-    }
-}
-
-/// Nothing new is taken any more.
-fn leaving(id: Option<&RequestId>) -> Response<Body> {
-    let error = RpcError::internal("the server is shutting down; try again later");
-    response::error(StatusCode::SERVICE_UNAVAILABLE, id, &error)
 }
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
