@@ -100,25 +100,25 @@ impl ServerBuilder {
 
     /// Adds a tool.
     pub fn tool(mut self, route: impl Into<ToolRoute>) -> Self {
-        self.routes = self.routes.tool(route);
+        self.routes.tools.push(route.into());
         self
     }
 
     /// Adds a prompt.
     pub fn prompt(mut self, route: impl Into<PromptRoute>) -> Self {
-        self.routes = self.routes.prompt(route);
+        self.routes.prompts.push(route.into());
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, route: impl Into<ResourceRoute>) -> Self {
-        self.routes = self.routes.resource(route);
+        self.routes.resources.push(route.into());
         self
     }
 
     /// Adds a resource template.
     pub fn template(mut self, route: impl Into<TemplateRoute>) -> Self {
-        self.routes = self.routes.template(route);
+        self.routes.templates.push(route.into());
         self
     }
 
@@ -271,6 +271,7 @@ fn fill<R: Entry>(
     kind: &'static str,
     states: &Extensions,
 ) -> Result<(), BuildError> {
+    registry.reserve(routes.len());
     for route in routes {
         BuildError::check(&route, kind, states)?;
         registry.add(route).map_err(|route| BuildError::taken(kind, route.key()))?;

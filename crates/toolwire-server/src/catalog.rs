@@ -4,7 +4,7 @@
 //! the copying of its bytes.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -65,12 +65,18 @@ impl<R> Clone for Registry<R> {
 impl<R: Entry> Registry<R> {
     /// Adds a route. Gives it back if its key is taken.
     pub(crate) fn add(&mut self, route: R) -> Result<(), R> {
-        if self.by_key.contains_key(route.key()) {
+        let hash_map::Entry::Vacant(place) = self.by_key.entry(route.key().into()) else {
             return Err(route);
-        }
-        self.by_key.insert(route.key().into(), self.routes.len());
+        };
+        place.insert(self.routes.len());
         self.routes.push(Arc::new(route));
         Ok(())
+    }
+
+    /// Makes room for that many more routes.
+    pub(crate) fn reserve(&mut self, routes: usize) {
+        self.by_key.reserve(routes);
+        self.routes.reserve(routes);
     }
 
     /// Removes a route. Says whether there was one.
@@ -231,7 +237,7 @@ impl Catalog {
     pub(crate) fn list_tools(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
         self.tools.page(request, |routes, next| {
             let mut list =
-                ListToolsResult::new(routes.iter().map(|route| route.tool.clone()).collect::<Vec<_>>());
+                ListToolsResult::new(routes.iter().map(|route| route.listed()).collect::<Vec<_>>());
             list.next_cursor = next;
             list.cached(request.cache)
         })

@@ -112,7 +112,7 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
     // Set once: a request is routed once.
     let _ = cx.0.tool.set(Arc::clone(route));
     let answer = route.endpoint.call(cx);
-    if route.tool.output_schema.is_none() {
+    if route.output.is_none() {
         return answer;
     }
     let route = Arc::clone(route);
@@ -130,13 +130,13 @@ fn checked(
     mut result: CallToolResult,
     version: Version,
 ) -> Result<CallToolResult, RpcError> {
-    let Some(check) = route.output_check() else { return Ok(result) };
+    let Some(output) = &route.output else { return Ok(result) };
     if result.is_error == Some(true) {
         // An error has no structured content to check; its text is what matters.
         result.structured_content = None;
         return Ok(result);
     }
-    let violation = match (check, &result.structured_content) {
+    let violation = match (output.check(), &result.structured_content) {
         (Err(problem), _) => Some(problem.to_owned()),
         (Ok(_), None) => Some("the result has no structured content".to_owned()),
         (Ok(schema), Some(content)) => match content.decode() {
@@ -155,8 +155,7 @@ fn checked(
         return Err(RpcError::internal(message));
     }
     // Legacy clients were shown a wrapped schema if ours is not an object, whatever this value is.
-    let wrapped = route.tool.output_schema.as_ref().is_some_and(|schema| !is_object_root(schema));
-    if wrapped && !version.is_modern() {
+    if !version.is_modern() && !is_object_root(&output.schema) {
         result.structured_content = result.structured_content.as_ref().map(wrap_structured_content);
     }
     Ok(result)

@@ -7,10 +7,9 @@
 use std::{any::TypeId, future::Future, pin::Pin, sync::Arc};
 
 use schemars::JsonSchema;
-use serde_json::Value;
 use toolwire_protocol::RpcError;
 
-use crate::{Context, Reply, ask::AskError, schema};
+use crate::{Context, Reply, ask::AskError, schema::Shape};
 
 /// A value that is made from a request before the handler runs: an extractor.
 ///
@@ -67,29 +66,21 @@ impl From<RpcError> for Rejection {
 /// What a handler's arguments and return type say about it, collected at registration.
 #[derive(Debug, Default)]
 pub struct HandlerSpec {
-    pub(crate) input_schema: Option<Value>,
-    /// Whether the input schema says more than decoding checks by itself.
-    pub(crate) input_checks: bool,
-    pub(crate) output_schema: Option<Value>,
-    /// The same for the output schema.
-    pub(crate) output_checks: bool,
+    pub(crate) input: Option<Arc<Shape>>,
+    pub(crate) output: Option<Arc<Shape>>,
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
 }
 
 impl HandlerSpec {
-    /// The handler takes arguments of this type.
-    pub fn takes<T: JsonSchema>(&mut self) {
-        let (schema, checks) = schema::of_input::<T>();
-        self.input_schema = Some(schema);
-        self.input_checks = checks;
+    /// The handler takes arguments of this type. Its schema is made when the type is first seen.
+    pub fn takes<T: JsonSchema + 'static>(&mut self) {
+        self.input = Some(Shape::input_of::<T>());
     }
 
-    /// The handler returns structured content of this type.
-    pub fn returns<T: JsonSchema>(&mut self) {
-        let (schema, checks) = schema::of_output::<T>();
-        self.output_schema = Some(schema);
-        self.output_checks = checks;
+    /// The handler returns structured content of this type. Its schema is made when the type is first seen.
+    pub fn returns<T: JsonSchema + 'static>(&mut self) {
+        self.output = Some(Shape::output_of::<T>());
     }
 
     /// The handler needs a state of this type, given with [`ServerBuilder::state`](crate::ServerBuilder::state).

@@ -1,5 +1,9 @@
 //! Schemas from types: draft 2020-12, without references where possible, without what hosts stumble over.
 
+mod shape;
+
+pub(crate) use shape::Shape;
+
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use toolwire_protocol::{
@@ -14,7 +18,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> (Value, bool) {
 }
 
 /// The schema of a type that is written, the structured content of a tool, and whether it says more than the type.
-pub(crate) fn of_output<T: JsonSchema>() -> (Value, bool) {
+fn of_output<T: JsonSchema>() -> (Value, bool) {
     finished(settings().for_serialize().into_generator().into_root_schema_for::<T>())
 }
 
@@ -29,34 +33,46 @@ fn finished(schema: Schema) -> (Value, bool) {
 }
 
 /// A schema for a tool without arguments.
-pub(crate) fn empty_object() -> JsonObject {
+fn empty_object() -> JsonObject {
     let mut schema = Map::new();
     schema.insert("type".into(), "object".into());
     schema.insert("properties".into(), Map::new().into());
     schema
 }
 
-/// What a handler takes must be an object: there are only named arguments.
-pub(crate) fn as_input_schema(schema: Value) -> Result<JsonObject, String> {
+/// What a handler takes must be an object: there are only named arguments. Says so if it is not.
+fn as_input_schema(schema: Value) -> (JsonObject, Option<String>) {
     match schema {
-        Value::Object(object) if is_object_root(&object) => Ok(object),
+        Value::Object(object) if is_object_root(&object) => (object, None),
         // `()` and a unit struct take nothing.
-        Value::Object(object) if object.get("type") == Some(&"null".into()) => Ok(empty_object()),
+        Value::Object(object) if object.get("type") == Some(&"null".into()) => (empty_object(), None),
         // serde_json::Value or a map: anything goes, as long as it is an object.
-        Value::Bool(true) => Ok(empty_object()),
+        Value::Bool(true) => (empty_object(), None),
         Value::Object(mut object) if !object.contains_key("type") => {
             object.insert("type".into(), "object".into());
-            Ok(object)
+            (object, None)
         }
-        other => Err(format!(
-            "arguments must be an object, so Args<T> needs a struct with named fields; the schema is {other}"
-        )),
+        other => {
+            let problem = format!(
+                "arguments must be an object, so Args<T> needs a struct with named fields; the schema is {other}"
+            );
+            (as_output_schema(other), Some(problem))
+        }
+    }
+}
+
+/// What a handler returns may be anything. `true` accepts anything and `false` nothing.
+fn as_output_schema(schema: Value) -> JsonObject {
+    match schema {
+        Value::Object(object) => object,
+        Value::Bool(false) => [("not".to_owned(), Value::Object(JsonObject::new()))].into_iter().collect(),
+        _ => JsonObject::new(),
     }
 }
 
 /// Whether a schema made from a type has constraints that serde does not know of. Types, required members,
 /// enumerations and the range of Rust's integers are checked by decoding already.
-pub(crate) fn says_more_than_the_type(schema: &Value) -> bool {
+fn says_more_than_the_type(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
             object.iter().any(|(keyword, value)| match keyword.as_str() {

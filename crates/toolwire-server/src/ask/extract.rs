@@ -62,7 +62,7 @@ impl<T: Question> FromContext for Ask<T> {
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        if spec.input_schema.is_none() {
+        if spec.input.is_none() {
             spec.takes::<T::Args>();
         }
     }

@@ -60,7 +60,7 @@ impl Server {
     ) -> Result<(), Fault> {
         let catalog = self.catalog();
         let route = peek.name.as_deref().and_then(|name| catalog.tools.get(name));
-        let Some(plan) = route.map(|route| &route.header_plan).filter(|plan| !plan.is_empty()) else {
+        let Some(plan) = route.map(|route| &route.input.header_plan).filter(|plan| !plan.is_empty()) else {
             return Ok(());
         };
         // Arguments that are no object are refused later, as what they are.

@@ -32,7 +32,7 @@ use crate::{
 #[expect(clippy::exhaustive_structs, reason = "taken apart in argument position")]
 pub struct Args<T>(pub T);
 
-impl<T: DeserializeOwned + JsonSchema + Send> FromContext for Args<T> {
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromContext for Args<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         let raw = cx.arguments();
         let decoded = if cx.method().known() == Some(Method::GetPrompt) {

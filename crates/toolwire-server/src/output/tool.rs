@@ -44,7 +44,7 @@ pub trait IntoToolOutput {
 #[expect(clippy::exhaustive_structs, reason = "a wrapper to be built in return position")]
 pub struct Json<T>(pub T);
 
-impl<T: Serialize + JsonSchema> IntoToolOutput for Json<T> {
+impl<T: Serialize + JsonSchema + 'static> IntoToolOutput for Json<T> {
     fn into_tool_output(self) -> Result<Reply, RpcError> {
         let raw = RawJson::of(&self.0).map_err(|error| {
             tracing::error!(%error, "a tool's output could not be serialised");

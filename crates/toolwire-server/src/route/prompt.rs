@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde_json::Value;
 use toolwire_protocol::{
     RpcError,
-    wire::{Prompt, PromptArgument},
+    wire::{JsonObject, Prompt, PromptArgument},
 };
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
@@ -46,7 +46,8 @@ where
     let mut spec = HandlerSpec::default();
     H::describe(&mut spec);
     let mut described = Prompt::new(name.into());
-    described.arguments = spec.input_schema.as_ref().map(arguments).filter(|arguments| !arguments.is_empty());
+    described.arguments =
+        spec.input.as_ref().map(|input| arguments(&input.schema)).filter(|arguments| !arguments.is_empty());
     let endpoint = move |cx: crate::Context| -> Answer {
         let handler = handler.clone();
         Box::pin(async move {
@@ -70,11 +71,10 @@ where
 }
 
 /// The arguments of a prompt are the properties of the type it takes.
-fn arguments(schema: &Value) -> Vec<PromptArgument> {
-    let required = |name: &str| {
-        schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
-    };
-    let properties = schema["properties"].as_object().into_iter().flatten();
+fn arguments(schema: &JsonObject) -> Vec<PromptArgument> {
+    let names = schema.get("required").and_then(Value::as_array);
+    let required = |name: &str| names.is_some_and(|names| names.iter().any(|required| required == name));
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut arguments: Vec<_> = properties
         .map(|(name, property)| {
             let mut argument = PromptArgument::new(name.clone()).required(required(name));

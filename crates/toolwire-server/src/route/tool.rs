@@ -1,42 +1,27 @@
 //! Tools.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use serde_json::Value;
-use toolwire_protocol::{
-    headers::HeaderPlan,
-    schema::Schema,
-    wire::{JsonObject, Tool, ToolAnnotations},
-};
+use toolwire_protocol::wire::{JsonObject, Tool, ToolAnnotations};
 
 use super::{Entry, Needs, described};
 use crate::{
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
-    schema,
+    schema::Shape,
 };
 
 /// A tool: its description and its handler. Made by [`tool()`] or the attribute `#[tool]`.
 #[derive(Clone)]
 pub struct ToolRoute {
+    /// Without its schemas: tools of the same types share them.
     pub(crate) tool: Tool,
+    pub(crate) input: Arc<Shape>,
+    pub(crate) output: Option<Arc<Shape>>,
     pub(crate) endpoint: SharedEndpoint,
     pub(crate) needs: Needs,
-    /// Whether arguments are checked against the schema before they are decoded.
-    check_first: bool,
-    input: Compiled,
-    output: Compiled,
-    pub(crate) header_plan: Arc<HeaderPlan>,
 }
-
-/// A schema ready to check values, or what is wrong with it.
-///
-/// One that only repeats a type is compiled when it is first needed, which is mostly never: that was 40 % of the
-/// start of a server. All others are compiled at registration, so that a wrong one keeps the server from being built.
-type Compiled = OnceLock<Result<Arc<Schema>, String>>;
 
 /// Makes a tool of a handler.
 ///
@@ -79,29 +64,20 @@ where
 impl ToolRoute {
     fn new(name: String, endpoint: SharedEndpoint, spec: HandlerSpec) -> Self {
         let mut needs = Needs::of(&spec);
-        let input = spec.input_schema.map(schema::as_input_schema).transpose().unwrap_or_else(|problem| {
-            needs.problems.push(problem);
-            None
-        });
-        let mut described = Tool::new(name, input.unwrap_or_else(schema::empty_object));
-        described.output_schema = spec.output_schema.map(as_object);
-        let mut route = Self {
-            tool: described,
-            endpoint,
-            needs,
-            check_first: spec.input_checks,
-            input: Compiled::new(),
-            output: Compiled::new(),
-            header_plan: Arc::default(),
-        };
-        if spec.input_checks {
-            route.compile_input();
+        let input = spec.input.unwrap_or_else(Shape::input_of::<()>);
+        for shape in [Some(&input), spec.output.as_ref()].into_iter().flatten() {
+            needs.problems.extend_from_slice(&shape.problems);
         }
-        if spec.output_checks {
-            route.compile_output();
-        }
-        route.plan_headers();
-        route
+        let tool = Tool::new(name, JsonObject::new());
+        Self { tool, input, output: spec.output, endpoint, needs }
+    }
+
+    /// The tool as it is listed.
+    pub(crate) fn listed(&self) -> Tool {
+        let mut tool = self.tool.clone();
+        tool.input_schema = self.input.schema.clone();
+        tool.output_schema = self.output.as_ref().map(|output| output.schema.clone());
+        tool
     }
 
     described!(ToolRoute.tool);
@@ -141,14 +117,9 @@ impl ToolRoute {
     /// handler runs, which can take them as `Args<serde_json::Value>`.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
-        match schema::as_input_schema(schema) {
-            Ok(schema) => self.tool.input_schema = schema,
-            Err(problem) => self.needs.problems.push(problem),
-        }
-        self.check_first = true;
-        self.input = Compiled::new();
-        self.compile_input();
-        self.plan_headers();
+        let input = Shape::input(schema, true);
+        self.needs.problems.extend_from_slice(&input.problems);
+        self.input = Arc::new(input);
         self
     }
 
@@ -156,9 +127,9 @@ impl ToolRoute {
     /// against it.
     #[must_use]
     pub fn output_schema(mut self, schema: Value) -> Self {
-        self.tool.output_schema = Some(as_object(schema));
-        self.output = Compiled::new();
-        self.compile_output();
+        let output = Shape::output(schema, true);
+        self.needs.problems.extend_from_slice(&output.problems);
+        self.output = Some(Arc::new(output));
         self
     }
 
@@ -167,27 +138,12 @@ impl ToolRoute {
         self
     }
 
-    fn compile_input(&mut self) {
-        self.needs.problems.extend(self.input_check().err().map(str::to_owned));
-    }
-
-    fn compile_output(&mut self) {
-        self.needs.problems.extend(self.output_check().and_then(Result::err).map(str::to_owned));
-    }
-
-    fn plan_headers(&mut self) {
-        match HeaderPlan::compile(&self.tool.input_schema) {
-            Ok(plan) => self.header_plan = Arc::new(plan),
-            Err(error) => self.needs.problems.push(error.to_string()),
-        }
-    }
-
     /// Checks the arguments where decoding would not notice. Gives the text for the model.
     pub(crate) fn check_arguments(&self, raw: &[u8]) -> Result<(), String> {
-        if !self.check_first {
+        if !self.input.strict {
             return Ok(());
         }
-        let schema = self.input_check().map_err(|error| self.unfit(&error))?;
+        let schema = self.input.check().map_err(|error| self.unfit(&error))?;
         let value = serde_json::from_slice(raw).map_err(|error| self.unfit(&error))?;
         schema.validate(&value).map_err(|violations| self.unfit(&violations))
     }
@@ -196,7 +152,7 @@ impl ToolRoute {
     fn explain(&self, raw: &[u8], reason: &str) -> String {
         let value = serde_json::from_slice(raw).ok();
         let violations =
-            self.input_check().ok().zip(value).and_then(|(schema, value)| schema.validate(&value).err());
+            self.input.check().ok().zip(value).and_then(|(schema, value)| schema.validate(&value).err());
         match violations {
             Some(violations) => self.unfit(&violations),
             None => self.unfit(&reason),
@@ -205,33 +161,6 @@ impl ToolRoute {
 
     fn unfit(&self, why: &dyn fmt::Display) -> String {
         format!("invalid arguments for tool {:?}: {why}", self.tool.name)
-    }
-
-    /// What checks the arguments, or what is wrong with the input schema.
-    fn input_check(&self) -> Result<&Schema, &str> {
-        compiled(&self.input, &self.tool.input_schema, "input")
-    }
-
-    /// What checks the structured content, or what is wrong with the output schema, if there is one.
-    pub(crate) fn output_check(&self) -> Option<Result<&Schema, &str>> {
-        self.tool.output_schema.as_ref().map(|schema| compiled(&self.output, schema, "output"))
-    }
-}
-
-fn compiled<'a>(cell: &'a Compiled, schema: &JsonObject, what: &str) -> Result<&'a Schema, &'a str> {
-    let compile = || match Schema::compile(&Value::Object(schema.clone())) {
-        Ok(schema) => Ok(Arc::new(schema)),
-        Err(error) => Err(format!("its {what} schema is not valid: {error}")),
-    };
-    cell.get_or_init(compile).as_deref().map_err(String::as_str)
-}
-
-fn as_object(schema: Value) -> JsonObject {
-    match schema {
-        Value::Object(object) => object,
-        // `true` accepts anything and `false` nothing.
-        Value::Bool(false) => [("not".to_owned(), Value::Object(JsonObject::new()))].into_iter().collect(),
-        _ => JsonObject::new(),
     }
 }
 

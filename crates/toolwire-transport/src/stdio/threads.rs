@@ -4,7 +4,7 @@
 //! when it ends, and a read from a terminal may never return.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -99,16 +99,16 @@ impl ThreadReader {
     }
 }
 
-fn read_all(mut file: File, channel: &Channel) -> io::Result<()> {
-    let mut chunk = vec![0; READ_BYTES];
+fn read_all(file: File, channel: &Channel) -> io::Result<()> {
+    let mut file = BufReader::with_capacity(READ_BYTES, file);
     loop {
-        let count = match file.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(count) => count,
+        let read = match file.fill_buf() {
+            Ok([]) => return Ok(()),
+            Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let read = chunk.get(..count).unwrap_or_default();
+        let count = read.len();
         let abandoned = channel.wait(
             |state| state.bytes.len() < PENDING_BYTES,
             |state| {
@@ -116,6 +116,7 @@ fn read_all(mut file: File, channel: &Channel) -> io::Result<()> {
                 state.abandoned
             },
         );
+        file.consume(count);
         if abandoned {
             return Ok(());
         }

@@ -28,19 +28,35 @@ fn plain() -> ToolRoute {
     tool("plain", |Args(plain): Args<Plain>| async { Json(plain) })
 }
 
+#[test]
+fn tools_of_the_same_types_share_their_schemas() {
+    let (one, other) = (plain(), tool("other", |Args(plain): Args<Plain>| async { Json(plain) }));
+    assert!(Arc::ptr_eq(&one.input, &other.input));
+    assert!(Arc::ptr_eq(one.output.as_ref().unwrap(), other.output.as_ref().unwrap()));
+    let by_hand = plain().input_schema(json!({ "type": "object" }));
+    assert!(!Arc::ptr_eq(&one.input, &by_hand.input));
+    assert_eq!(by_hand.listed().input_schema.get("properties"), None);
+    assert_eq!(one.listed().input_schema["properties"]["text"]["type"], "string");
+}
+
+#[test]
+fn every_tool_of_a_wrong_type_is_refused() {
+    for name in ["first", "second"] {
+        let route = tool(name, |Args(list): Args<Vec<u8>>| async move { format!("{list:?}") });
+        assert!(problem_of(route).starts_with(&format!("tool \"{name}\": arguments must be an object")));
+    }
+}
+
 fn problem_of(route: ToolRoute) -> String {
     Server::builder("test", "1.0").tool(route).build().map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
-fn what_only_repeats_a_type_is_compiled_when_it_is_needed() {
+fn what_only_repeats_a_type_is_checked_by_decoding() {
     let route = plain();
-    assert!(route.input.get().is_none() && route.output.get().is_none());
     assert!(route.check_arguments(b"{}").is_ok(), "decoding will say it");
-    assert!(route.input.get().is_none());
     assert!(route.explain(b"{}", "unclear").contains("text"), "{}", route.explain(b"{}", "unclear"));
-    assert!(route.input.get().is_some());
-    assert!(route.output_check().unwrap().is_ok());
+    assert!(route.output.unwrap().check().is_ok());
 }
 
 #[test]
@@ -66,5 +82,5 @@ fn a_wrong_schema_by_hand_is_found_when_the_server_is_built() {
 #[test]
 fn a_wrong_schema_that_was_not_needed_before_is_no_panic() {
     let route = tool("wrong", || async { Json(Wrong) });
-    assert!(route.output_check().unwrap().unwrap_err().contains("output schema is not valid"));
+    assert!(route.output.unwrap().check().unwrap_err().contains("output schema is not valid"));
 }

@@ -1,0 +1,170 @@
+//! What a schema is used for, worked out once.
+//!
+//! Making the schema of a type is most of the start of a server with many tools, so it is done once per type,
+//! and whatever takes or returns the same type shares the outcome. Forms are not made here: a question is asked
+//! of a user who is there now, and its schema may depend on the moment.
+
+use std::{
+    any::TypeId,
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use schemars::JsonSchema;
+use serde_json::Value;
+use toolwire_protocol::{headers::HeaderPlan, schema::Schema, wire::JsonObject};
+
+use super::{as_input_schema, as_output_schema, of_input, of_output};
+
+/// The shapes of the types that handlers take and return. Only types of the program come in, so it cannot grow
+/// beyond them.
+static OF_TYPES: Mutex<BTreeMap<(Side, TypeId), Arc<Shape>>> = Mutex::new(BTreeMap::new());
+
+/// Which way the values of a schema go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Input,
+    Output,
+}
+
+/// The arguments or the structured content of a tool: the schema, and what follows from it.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    side: Side,
+    pub(crate) schema: JsonObject,
+    /// Whether values have to be checked because the schema says more than a type.
+    pub(crate) strict: bool,
+    /// Which arguments travel in headers.
+    pub(crate) header_plan: HeaderPlan,
+    /// Why no tool can have it.
+    pub(crate) problems: Vec<String>,
+    compiled: OnceLock<Result<Schema, String>>,
+}
+
+impl Shape {
+    /// The shape of a type that is taken.
+    pub(crate) fn input_of<T: JsonSchema + 'static>() -> Arc<Self> {
+        Self::of((Side::Input, TypeId::of::<T>()), || {
+            let (schema, strict) = of_input::<T>();
+            Self::input(schema, strict)
+        })
+    }
+
+    /// The shape of a type that is returned.
+    pub(crate) fn output_of<T: JsonSchema + 'static>() -> Arc<Self> {
+        Self::of((Side::Output, TypeId::of::<T>()), || {
+            let (schema, strict) = of_output::<T>();
+            Self::output(schema, strict)
+        })
+    }
+
+    /// The map is not locked while a shape is made: that runs the code of whoever wrote the type.
+    fn of(key: (Side, TypeId), make: impl FnOnce() -> Self) -> Arc<Self> {
+        let shapes = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shapes().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let made = Arc::new(make());
+            Arc::clone(shapes().entry(key).or_insert(made))
+        })
+    }
+
+    /// The shape of arguments.
+    pub(crate) fn input(schema: Value, strict: bool) -> Self {
+        let (schema, problem) = as_input_schema(schema);
+        let mut shape = Self::new(Side::Input, schema, strict, problem);
+        match HeaderPlan::compile(&shape.schema) {
+            Ok(plan) => shape.header_plan = plan,
+            Err(error) => shape.problems.push(error.to_string()),
+        }
+        shape
+    }
+
+    /// The shape of structured content.
+    pub(crate) fn output(schema: Value, strict: bool) -> Self {
+        Self::new(Side::Output, as_output_schema(schema), strict, None)
+    }
+
+    fn new(side: Side, schema: JsonObject, strict: bool, problem: Option<String>) -> Self {
+        let mut shape = Self {
+            side,
+            schema,
+            strict,
+            header_plan: HeaderPlan::default(),
+            problems: problem.into_iter().collect(),
+            compiled: OnceLock::new(),
+        };
+        if strict {
+            shape.problems.extend(shape.check().err().map(str::to_owned));
+        }
+        shape
+    }
+
+    /// What checks values, or what is wrong with the schema.
+    ///
+    /// A schema that only repeats a type is compiled when it is first needed, which is mostly never. All others
+    /// are compiled at once, so that a wrong one keeps the server from being built.
+    pub(crate) fn check(&self) -> Result<&Schema, &str> {
+        let compile = || {
+            let which = match self.side {
+                Side::Input => "input",
+                Side::Output => "output",
+            };
+            Schema::compile(&Value::Object(self.schema.clone()))
+                .map_err(|error| format!("its {which} schema is not valid: {error}"))
+        };
+        self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serialize;
+
+    use super::*;
+
+    #[derive(Serialize, JsonSchema)]
+    struct Plain {
+        text: String,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Other {
+        number: i64,
+    }
+
+    #[test]
+    fn a_type_has_one_shape_for_each_side() {
+        let input = Shape::input_of::<Plain>();
+        assert!(Arc::ptr_eq(&input, &Shape::input_of::<Plain>()));
+        assert!(!Arc::ptr_eq(&input, &Shape::output_of::<Plain>()));
+        assert!(input.schema["properties"].get("text").is_some());
+        assert!(Shape::input_of::<Other>().schema["properties"].get("number").is_some());
+    }
+
+    #[test]
+    fn what_only_repeats_a_type_is_compiled_when_it_is_needed() {
+        let shape = Shape::input(of_input::<Plain>().0, false);
+        assert!(shape.compiled.get().is_none());
+        assert!(shape.check().is_ok());
+        assert!(shape.compiled.get().is_some());
+        assert!(Shape::input(of_input::<Plain>().0, true).compiled.get().is_some());
+    }
+
+    #[test]
+    fn a_type_may_register_others_while_its_schema_is_made() {
+        struct Nosy;
+        impl JsonSchema for Nosy {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "Nosy".into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                Shape::input_of::<Plain>().schema.clone().into()
+            }
+        }
+        assert_eq!(
+            Shape::input_of::<Nosy>().schema["properties"],
+            Shape::input_of::<Plain>().schema["properties"]
+        );
+    }
+}
