@@ -100,25 +100,25 @@ impl ServerBuilder {
 
     /// Adds a tool.
     pub fn tool(mut self, route: impl Into<ToolRoute>) -> Self {
-        self.routes.tools.push(route.into());
+        self.routes.tools.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a prompt.
     pub fn prompt(mut self, route: impl Into<PromptRoute>) -> Self {
-        self.routes.prompts.push(route.into());
+        self.routes.prompts.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, route: impl Into<ResourceRoute>) -> Self {
-        self.routes.resources.push(route.into());
+        self.routes.resources.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a resource template.
     pub fn template(mut self, route: impl Into<TemplateRoute>) -> Self {
-        self.routes.templates.push(route.into());
+        self.routes.templates.push(Arc::new(route.into()));
         self
     }
 
@@ -267,13 +267,13 @@ impl ServerBuilder {
 
 fn fill<R: Entry>(
     registry: &mut Registry<R>,
-    routes: Vec<R>,
+    routes: Vec<Arc<R>>,
     kind: &'static str,
     states: &Extensions,
 ) -> Result<(), BuildError> {
     registry.reserve(routes.len());
     for route in routes {
-        BuildError::check(&route, kind, states)?;
+        BuildError::check(&*route, kind, states)?;
         registry.add(route).map_err(|route| BuildError::taken(kind, route.key()))?;
     }
     Ok(())

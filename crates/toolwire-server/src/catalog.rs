@@ -4,7 +4,9 @@
 //! the copying of its bytes.
 
 use std::{
+    borrow::Borrow,
     collections::{HashMap, hash_map},
+    hash::{Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -44,10 +46,40 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Registry<R> {
     routes: Vec<Arc<R>>,
-    by_key: HashMap<Box<str>, usize>,
+    by_key: HashMap<ByKey<R>, usize>,
     /// Serialised pages by version and first item. Belongs to this snapshot alone.
     pages: Mutex<HashMap<(Version, usize), Prepared>>,
 }
+
+/// A route that is found by its key.
+#[derive(Debug)]
+struct ByKey<R>(Arc<R>);
+
+impl<R> Clone for ByKey<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R: Entry> Borrow<str> for ByKey<R> {
+    fn borrow(&self) -> &str {
+        self.0.key()
+    }
+}
+
+impl<R: Entry> Hash for ByKey<R> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key().hash(state);
+    }
+}
+
+impl<R: Entry> PartialEq for ByKey<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl<R: Entry> Eq for ByKey<R> {}
 
 impl<R> Default for Registry<R> {
     fn default() -> Self {
@@ -64,12 +96,12 @@ impl<R> Clone for Registry<R> {
 
 impl<R: Entry> Registry<R> {
     /// Adds a route. Gives it back if its key is taken.
-    pub(crate) fn add(&mut self, route: R) -> Result<(), R> {
-        let hash_map::Entry::Vacant(place) = self.by_key.entry(route.key().into()) else {
+    pub(crate) fn add(&mut self, route: Arc<R>) -> Result<(), Arc<R>> {
+        let hash_map::Entry::Vacant(place) = self.by_key.entry(ByKey(Arc::clone(&route))) else {
             return Err(route);
         };
         place.insert(self.routes.len());
-        self.routes.push(Arc::new(route));
+        self.routes.push(route);
         Ok(())
     }
 

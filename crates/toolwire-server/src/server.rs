@@ -178,7 +178,7 @@ impl Server {
         registry: impl FnOnce(&mut Catalog) -> &mut Registry<R>,
     ) -> Result<(), BuildError> {
         BuildError::check(&route, kind, &self.shared.states)?;
-        self.change(|catalog| registry(catalog).add(route))
+        self.change(|catalog| registry(catalog).add(Arc::new(route)))
             .map_err(|route| BuildError::taken(kind, route.key()))
     }
 

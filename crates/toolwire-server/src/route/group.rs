@@ -1,5 +1,7 @@
 //! Routes that belong together.
 
+use std::sync::Arc;
+
 use super::{PromptRoute, ResourceRoute, TemplateRoute, ToolRoute};
 use crate::RouteLayer;
 
@@ -17,10 +19,10 @@ use crate::RouteLayer;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Group {
-    pub(crate) tools: Vec<ToolRoute>,
-    pub(crate) prompts: Vec<PromptRoute>,
-    pub(crate) resources: Vec<ResourceRoute>,
-    pub(crate) templates: Vec<TemplateRoute>,
+    pub(crate) tools: Vec<Arc<ToolRoute>>,
+    pub(crate) prompts: Vec<Arc<PromptRoute>>,
+    pub(crate) resources: Vec<Arc<ResourceRoute>>,
+    pub(crate) templates: Vec<Arc<TemplateRoute>>,
 }
 
 impl Group {
@@ -31,25 +33,25 @@ impl Group {
 
     /// Adds a tool.
     pub fn tool(mut self, route: impl Into<ToolRoute>) -> Self {
-        self.tools.push(route.into());
+        self.tools.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a prompt.
     pub fn prompt(mut self, route: impl Into<PromptRoute>) -> Self {
-        self.prompts.push(route.into());
+        self.prompts.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, route: impl Into<ResourceRoute>) -> Self {
-        self.resources.push(route.into());
+        self.resources.push(Arc::new(route.into()));
         self
     }
 
     /// Adds a resource template.
     pub fn template(mut self, route: impl Into<TemplateRoute>) -> Self {
-        self.templates.push(route.into());
+        self.templates.push(Arc::new(route.into()));
         self
     }
 
@@ -64,23 +66,22 @@ impl Group {
 
     /// Puts a `tower` layer around every route that is in the group so far.
     #[expect(clippy::needless_pass_by_value, reason = "layers are given away everywhere else, too")]
-    pub fn layer(self, layer: impl RouteLayer) -> Self {
-        Self {
-            tools: self.tools.into_iter().map(|route| route.layered(&layer)).collect(),
-            prompts: self.prompts.into_iter().map(|route| route.layered(&layer)).collect(),
-            resources: self.resources.into_iter().map(|route| route.layered(&layer)).collect(),
-            templates: self.templates.into_iter().map(|route| route.layered(&layer)).collect(),
-        }
+    pub fn layer(mut self, layer: impl RouteLayer) -> Self {
+        change(&mut self.tools, |route| route.wrap(&layer));
+        change(&mut self.prompts, |route| route.wrap(&layer));
+        change(&mut self.resources, |route| route.wrap(&layer));
+        change(&mut self.templates, |route| route.wrap(&layer));
+        self
     }
 
     /// Puts `prefix` in front of every tool's and prompt's name.
     pub fn prefix(mut self, prefix: &str) -> Self {
-        for route in &mut self.tools {
-            route.tool.name.insert_str(0, prefix);
-        }
-        for route in &mut self.prompts {
-            route.prompt.name.insert_str(0, prefix);
-        }
+        change(&mut self.tools, |route| route.tool.name.insert_str(0, prefix));
+        change(&mut self.prompts, |route| route.prompt.name.insert_str(0, prefix));
         self
     }
+}
+
+fn change<R: Clone>(routes: &mut [Arc<R>], change: impl Fn(&mut R)) {
+    routes.iter_mut().for_each(|route| change(Arc::make_mut(route)));
 }

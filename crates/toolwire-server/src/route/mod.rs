@@ -72,13 +72,14 @@ macro_rules! described {
 
         /// Puts a `tower` layer around the handler. The last one given is the outermost.
         #[must_use]
-        pub fn layer(self, layer: impl crate::RouteLayer) -> Self {
-            self.layered(&layer)
+        #[expect(clippy::needless_pass_by_value, reason = "layers are given away everywhere else, too")]
+        pub fn layer(mut self, layer: impl crate::RouteLayer) -> Self {
+            self.wrap(&layer);
+            self
         }
 
-        pub(crate) fn layered(mut self, layer: &impl crate::RouteLayer) -> Self {
-            self.endpoint = layer.wrap(crate::layer::Route(self.endpoint)).0;
-            self
+        pub(crate) fn wrap(&mut self, layer: &impl crate::RouteLayer) {
+            self.endpoint = layer.wrap(crate::layer::Route(std::sync::Arc::clone(&self.endpoint))).0;
         }
     };
 }
