@@ -265,7 +265,7 @@ impl ServerBuilder {
     }
 }
 
-fn fill<R: Entry>(
+fn fill<R: Entry + 'static>(
     registry: &mut Registry<R>,
     routes: Vec<Arc<R>>,
     kind: &'static str,
@@ -297,7 +297,7 @@ impl BuildError {
         Self(format!("{kind} {key:?} is registered twice"))
     }
 
-    pub(crate) fn check<R: Entry>(route: &R, kind: &str, states: &Extensions) -> Result<(), Self> {
+    pub(crate) fn check(route: &dyn Entry, kind: &str, states: &Extensions) -> Result<(), Self> {
         let (key, needs) = (route.key(), route.needs());
         if key.is_empty() {
             return Err(Self(format!("a {kind} must have a name")));

@@ -46,60 +46,82 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Registry<R> {
     routes: Vec<Arc<R>>,
-    by_key: HashMap<ByKey<R>, usize>,
-    /// Serialised pages by version and first item. Belongs to this snapshot alone.
-    pages: Mutex<HashMap<(Version, usize), Prepared>>,
+    positions: Positions,
+    /// Belongs to this snapshot alone.
+    pages: Pages,
 }
-
-/// A route that is found by its key.
-#[derive(Debug)]
-struct ByKey<R>(Arc<R>);
-
-impl<R> Clone for ByKey<R> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<R: Entry> Borrow<str> for ByKey<R> {
-    fn borrow(&self) -> &str {
-        self.0.key()
-    }
-}
-
-impl<R: Entry> Hash for ByKey<R> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.key().hash(state);
-    }
-}
-
-impl<R: Entry> PartialEq for ByKey<R> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key() == other.0.key()
-    }
-}
-
-impl<R: Entry> Eq for ByKey<R> {}
 
 impl<R> Default for Registry<R> {
     fn default() -> Self {
-        Self { routes: Vec::new(), by_key: HashMap::new(), pages: Mutex::default() }
+        Self { routes: Vec::new(), positions: Positions::new(), pages: Pages::default() }
     }
 }
 
 /// A clone is about to be changed, so it starts without pages.
 impl<R> Clone for Registry<R> {
     fn clone(&self) -> Self {
-        Self { routes: self.routes.clone(), by_key: self.by_key.clone(), pages: Mutex::default() }
+        Self { routes: self.routes.clone(), positions: self.positions.clone(), pages: Pages::default() }
     }
 }
 
-impl<R: Entry> Registry<R> {
+/// Where routes are, whatever their kind.
+type Positions = HashMap<ByKey, usize>;
+
+/// A route that is found by its key.
+#[derive(Clone, Debug)]
+struct ByKey(Arc<dyn Entry>);
+
+impl Borrow<str> for ByKey {
+    fn borrow(&self) -> &str {
+        self.0.key()
+    }
+}
+
+impl Hash for ByKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key().hash(state);
+    }
+}
+
+impl PartialEq for ByKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl Eq for ByKey {}
+
+/// Serialised pages by version and first item.
+#[derive(Debug, Default)]
+struct Pages(Mutex<HashMap<(Version, usize), Prepared>>);
+
+impl Pages {
+    /// The page, which `write` writes if there is none yet.
+    fn page(
+        &self,
+        key: (Version, usize),
+        write: &dyn Fn(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> Result<Prepared, RpcError> {
+        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = pages.get(&key) {
+            return Ok(page.clone());
+        }
+        let mut bytes = Vec::new();
+        write(&mut bytes).map_err(|error| {
+            tracing::error!(%error, "a list could not be serialised");
+            RpcError::internal("the list could not be serialised")
+        })?;
+        let page = Prepared(bytes.into());
+        pages.insert(key, page.clone());
+        Ok(page)
+    }
+}
+
+impl<R: Entry + 'static> Registry<R> {
     /// Adds a route. Gives it back if its key is taken.
     pub(crate) fn add(&mut self, route: Arc<R>) -> Result<(), Arc<R>> {
-        let hash_map::Entry::Vacant(place) = self.by_key.entry(ByKey(Arc::clone(&route))) else {
-            return Err(route);
-        };
+        let key = ByKey(Arc::clone(&route) as Arc<dyn Entry>);
+        let hash_map::Entry::Vacant(place) = self.positions.entry(key) else { return Err(route) };
         place.insert(self.routes.len());
         self.routes.push(route);
         Ok(())
@@ -107,22 +129,22 @@ impl<R: Entry> Registry<R> {
 
     /// Makes room for that many more routes.
     pub(crate) fn reserve(&mut self, routes: usize) {
-        self.by_key.reserve(routes);
+        self.positions.reserve(routes);
         self.routes.reserve(routes);
     }
 
     /// Removes a route. Says whether there was one.
     pub(crate) fn remove(&mut self, key: &str) -> bool {
-        let Some(position) = self.by_key.remove(key) else { return false };
+        let Some(position) = self.positions.remove(key) else { return false };
         self.routes.remove(position);
-        for later in self.by_key.values_mut().filter(|later| **later > position) {
+        for later in self.positions.values_mut().filter(|later| **later > position) {
             *later -= 1;
         }
         true
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<R>> {
-        self.routes.get(*self.by_key.get(key)?)
+        self.routes.get(*self.positions.get(key)?)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
@@ -137,35 +159,26 @@ impl<R: Entry> Registry<R> {
     fn page<L: WireResult>(
         &self,
         request: &PageRequest<'_>,
-        list: impl FnOnce(&[Arc<R>], Option<String>) -> L,
+        list: impl Fn(&[Arc<R>], Option<String>) -> L,
     ) -> Result<Prepared, RpcError> {
-        let first = request.cursor.map_or(Ok(0), |cursor| self.after(cursor))?;
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(page) = pages.get(&(request.version, first)) {
-            return Ok(page.clone());
-        }
-        let rest = self.routes.get(first..).unwrap_or_default();
-        let items = rest.get(..request.items).unwrap_or(rest);
-        let more = items.len() < rest.len();
-        let next = items.last().filter(|_| more).map(|last| BASE64_URL_SAFE_NO_PAD.encode(last.key()));
-        let mut bytes = Vec::new();
-        request.codec.write(request.version, list(items, next), &mut bytes).map_err(|error| {
-            tracing::error!(%error, "a list could not be serialised");
-            RpcError::internal("the list could not be serialised")
-        })?;
-        let page = Prepared(bytes.into());
-        pages.insert((request.version, first), page.clone());
-        Ok(page)
-    }
-
-    /// A cursor names the last item of the page before, so that it means the same on every replica.
-    fn after(&self, cursor: &str) -> Result<usize, RpcError> {
-        let key = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let position = key.and_then(|key| self.by_key.get(key.as_str()));
-        position.map(|position| position + 1).ok_or_else(|| {
-            RpcError::invalid_params(format!("unknown cursor {cursor:?}; start again without one"))
+        let first = request.cursor.map_or(Ok(0), |cursor| position_after(&self.positions, cursor))?;
+        self.pages.page((request.version, first), &|out| {
+            let rest = self.routes.get(first..).unwrap_or_default();
+            let items = rest.get(..request.items).unwrap_or(rest);
+            let more = items.len() < rest.len();
+            let next = items.last().filter(|_| more).map(|last| BASE64_URL_SAFE_NO_PAD.encode(last.key()));
+            request.codec.write(request.version, list(items, next), out)
         })
     }
+}
+
+/// A cursor names the last item of the page before, so that it means the same on every replica.
+fn position_after(positions: &Positions, cursor: &str) -> Result<usize, RpcError> {
+    let key = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let position = key.and_then(|key| positions.get(key.as_str()));
+    position.map(|position| position + 1).ok_or_else(|| {
+        RpcError::invalid_params(format!("unknown cursor {cursor:?}; start again without one"))
+    })
 }
 
 /// What is needed to make a page.
@@ -203,14 +216,14 @@ impl Catalog {
 
     /// Works out what follows from the routes. To be called after every change.
     pub(crate) fn settle(&mut self, announced: &Announced) {
-        self.by_specificity = (0..self.templates.routes.len()).collect();
+        self.by_specificity.clear();
         let templates = &self.templates.routes;
-        self.by_specificity.sort_by(|a, b| {
-            let specificity = |at: &usize| {
-                templates.get(*at).and_then(|route| route.uri.as_ref()).map(|uri| uri.specificity())
-            };
-            specificity(b).cmp(&specificity(a))
-        });
+        let specificity = |at: usize| Some(templates.get(at)?.uri.as_ref()?.specificity());
+        for at in 0..templates.len() {
+            // Of equals, the first comes first.
+            let place = self.by_specificity.partition_point(|other| specificity(*other) >= specificity(at));
+            self.by_specificity.insert(place, at);
+        }
 
         let has = |capability| announced.always.contains(&capability);
         let tools = has(ServerCapability::Tools) || !self.tools.is_empty();

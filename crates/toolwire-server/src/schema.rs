@@ -65,7 +65,11 @@ fn as_input_schema(schema: Value) -> (JsonObject, Option<String>) {
 fn as_output_schema(schema: Value) -> JsonObject {
     match schema {
         Value::Object(object) => object,
-        Value::Bool(false) => [("not".to_owned(), Value::Object(JsonObject::new()))].into_iter().collect(),
+        Value::Bool(false) => {
+            let mut nothing = JsonObject::new();
+            nothing.insert("not".to_owned(), Value::Object(JsonObject::new()));
+            nothing
+        }
         _ => JsonObject::new(),
     }
 }

@@ -171,7 +171,7 @@ impl Server {
         self.shared.notifier.close();
     }
 
-    fn add<R: Entry>(
+    fn add<R: Entry + 'static>(
         &self,
         route: R,
         kind: &'static str,

@@ -19,9 +19,9 @@ pub struct Served {
 impl Served {
     /// Serves `versions`, in whatever order they are given.
     pub fn new(versions: impl IntoIterator<Item = Version>) -> Self {
-        let versions: BTreeSet<_> = versions.into_iter().collect();
+        let given: Vec<_> = versions.into_iter().collect();
         Self {
-            versions: versions.into_iter().collect(),
+            versions: Version::ALL.into_iter().filter(|version| given.contains(version)).collect(),
             capabilities: CapabilitySet::default(),
             custom_methods: BTreeSet::new(),
         }

@@ -104,7 +104,8 @@ type Definitions = BTreeMap<Name, Value>;
 
 /// The definitions whose references lead back to them.
 fn recursive(definitions: &Definitions) -> Result<BTreeSet<Name>, SchemaError> {
-    let edges: BTreeMap<&Name, Vec<Name>> = definitions.iter().map(|(name, it)| (name, needed(it))).collect();
+    let mut edges = BTreeMap::new();
+    edges.extend(definitions.iter().map(|(name, it)| (name, needed(it))));
     let mut recursive = BTreeSet::new();
     let mut steps = 0;
     for start in definitions.keys() {

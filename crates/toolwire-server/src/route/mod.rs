@@ -13,7 +13,7 @@ pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};
 
-use std::any::TypeId;
+use std::{any::TypeId, fmt};
 
 use crate::handler::HandlerSpec;
 
@@ -32,7 +32,7 @@ impl Needs {
 }
 
 /// A route, as the catalog sees it.
-pub(crate) trait Entry {
+pub(crate) trait Entry: fmt::Debug + Send + Sync {
     /// What it is found by: a name or a URI.
     fn key(&self) -> &str;
     /// What it needs.

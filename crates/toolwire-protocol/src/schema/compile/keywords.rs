@@ -1,5 +1,7 @@
 //! From the keywords of one subschema to its rules.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Number, Value};
 
 use super::{Compiler, Fault, Site};
@@ -170,11 +172,12 @@ impl<'d> Compiler<'d> {
     }
 
     fn object_keywords(&mut self, site: Site<'d>) -> Result<(), Fault<'d>> {
-        let properties = self.members(site, "properties")?;
+        let mut properties = BTreeMap::new();
+        properties.extend(self.members(site, "properties")?.into_iter().map(|(name, id)| (name.clone(), id)));
         let mut rules = ObjectRules {
             size: site.range("minProperties", "maxProperties")?,
             required: site.names("required")?,
-            properties: properties.into_iter().map(|(name, id)| (name.clone(), id)).collect(),
+            properties,
             patterns: Vec::new(),
             additional: self.child(site, "additionalProperties")?,
             names: self.child(site, "propertyNames")?,

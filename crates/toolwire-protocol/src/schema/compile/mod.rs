@@ -92,9 +92,6 @@ impl<'d> Compiler<'d> {
             }
             return Err(SchemaError::new(pointer, fault.reason));
         }
-        for node in &mut self.nodes {
-            node.rules.sort_by_key(Rule::comes_last);
-        }
         let dynamic_anchors = self.resources.into_iter().map(|resource| resource.dynamic_anchors).collect();
         let program = Program { nodes: self.nodes, dynamic_anchors, tracks: self.tracks };
         Ok((program, self.skipped.into_iter().collect()))
@@ -210,7 +207,8 @@ impl<'d> Compiler<'d> {
 
     fn add_rule(&mut self, id: NodeId, rule: Rule) {
         if let Some(node) = self.nodes.get_mut(id.0) {
-            node.rules.push(rule);
+            let place = node.rules.partition_point(|other| other.comes_last() <= rule.comes_last());
+            node.rules.insert(place, rule);
         }
     }
 
