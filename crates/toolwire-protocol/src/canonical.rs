@@ -6,16 +6,23 @@ use serde_json::Value;
 
 /// Appends an object made of `members`.
 pub(crate) fn write_object<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut String) {
-    let mut members: Vec<_> = members.collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
     out.push('{');
-    for (name, value) in members {
+    for (name, value) in sorted_members(members) {
         // Writing to a string cannot fail.
         let _ = write!(out, "{name:?}:");
         write_value(value, out);
         out.push(',');
     }
     out.push('}');
+}
+
+/// A map may keep the order of insertion, which says nothing about equality.
+pub(crate) fn sorted_members<'a>(
+    members: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Vec<(&'a String, &'a Value)> {
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    members
 }
 
 fn write_value(value: &Value, out: &mut String) {

@@ -266,7 +266,7 @@ impl MetaPeek {
             Some(LOG_LEVEL) => put(&mut self.log_level, fault, LOG_LEVEL, "a string", string(scanner)?),
             Some(PROGRESS_TOKEN) => {
                 if let Some(raw) = nullable(scanner)? {
-                    let token = serde_json::from_str(raw).ok();
+                    let token = serde_json::from_slice(raw.as_bytes()).ok();
                     put(&mut self.progress_token, fault, PROGRESS_TOKEN, "a string or a whole number", token);
                 }
             }

@@ -39,7 +39,8 @@ impl RawJson {
 
     /// Decodes the text into `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_str(self.text())
+        // As bytes, because that is how all else is read: a second reader would be the same code once more.
+        serde_json::from_slice(self.text().as_bytes())
     }
 
     /// Whether the value is a JSON object.

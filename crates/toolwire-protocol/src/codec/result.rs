@@ -69,14 +69,15 @@ impl ResultCodec {
         out: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
         result.adapt(version);
-        if !version.is_modern() {
-            // The hints are modern; a handler may have set them for whoever understands them.
-            result.take_cache_hint();
-            return serde_json::to_writer(out, &result);
-        }
-        let meta = result.take_meta();
+        // The hints are modern; a handler may have set them for whoever understands them.
         let hint = result.take_cache_hint();
-        self.write_stamped(R::RESULT_TYPE, meta.as_ref(), hint, &result, out)
+        let stamped = if version.is_modern() {
+            let meta = result.take_meta();
+            Some(self.write_stamps(R::RESULT_TYPE, meta.as_ref(), hint, out)?)
+        } else {
+            None
+        };
+        write_body(stamped, &result, out)
     }
 
     /// Appends any JSON object with the modern stamps; for results outside the model.
@@ -89,21 +90,19 @@ impl ResultCodec {
         result: &R,
         out: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
-        if version.is_modern() {
-            self.write_stamped("complete", None, None, result, out)
-        } else {
-            serde_json::to_writer(out, result)
-        }
+        let modern = version.is_modern();
+        let stamped = modern.then(|| self.write_stamps("complete", None, None, out)).transpose()?;
+        write_body(stamped, result, out)
     }
 
-    fn write_stamped<R: Serialize>(
+    /// Begins an object with the stamps, and says where they end.
+    fn write_stamps(
         &self,
         result_type: &str,
         meta: Option<&Meta>,
         hint: Option<CacheHint>,
-        body: &R,
         out: &mut Vec<u8>,
-    ) -> serde_json::Result<()> {
+    ) -> serde_json::Result<Stamped> {
         out.extend_from_slice(b"{\"resultType\":\"");
         out.extend_from_slice(result_type.as_bytes());
         out.push(b'"');
@@ -124,16 +123,33 @@ impl ResultCodec {
             serde_json::to_writer(&mut *out, value)?;
         }
         out.push(b'}');
-        // The body is an object of its own; its opening brace becomes the comma between the two parts.
-        let at = out.len();
-        serde_json::to_writer(&mut *out, body)?;
+        Ok(Stamped(out.len()))
+    }
+}
+
+/// An object that was begun up to here.
+#[derive(Clone, Copy)]
+struct Stamped(usize);
+
+impl Stamped {
+    /// The body is an object of its own; its opening brace becomes the comma between the two parts.
+    fn join(self, out: &mut Vec<u8>) {
+        let Self(at) = self;
         if out.get(at + 1) == Some(&b'}') {
             out.remove(at);
         } else if let Some(brace) = out.get_mut(at) {
             *brace = b',';
         }
-        Ok(())
     }
+}
+
+/// One place for both eras, so that the code that serialises a body exists once.
+fn write_body<R: Serialize>(stamped: Option<Stamped>, body: &R, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *out, body)?;
+    if let Some(stamped) = stamped {
+        stamped.join(out);
+    }
+    Ok(())
 }
 
 macro_rules! wire_result {

@@ -282,7 +282,8 @@ impl<'a> Fields<'a, '_> {
                 Ok(Message::Response(Response { id: Some(id), outcome: Ok(slice(result)) }))
             }
             (None, Some(error)) => {
-                let error = serde_json::from_str(error).map_err(|_| FaultKind::WrongErrorType)?;
+                let error =
+                    serde_json::from_slice(error.as_bytes()).map_err(|_| FaultKind::WrongErrorType)?;
                 // Plain JSON-RPC writes null here when the request was unreadable.
                 let id = if matches!(self.id, IdField::Null) { None } else { self.id.take()? };
                 Ok(Message::Response(Response { id, outcome: Err(error) }))

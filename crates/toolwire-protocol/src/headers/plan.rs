@@ -129,7 +129,7 @@ fn check_entry(argument: Option<&Value>, header: Option<&str>) -> Result<(), Mis
         if number.unsigned_abs() > MAX_SAFE_INTEGER {
             return Err(MismatchReason::OutOfRange);
         }
-        let mirrored = serde_json::from_str(&header).ok().as_ref().and_then(whole_number);
+        let mirrored = serde_json::from_slice(header.as_bytes()).ok().as_ref().and_then(whole_number);
         return if mirrored == Some(number) { Ok(()) } else { Err(MismatchReason::Different) };
     }
     if header_text(argument).is_some_and(|text| text == header) {

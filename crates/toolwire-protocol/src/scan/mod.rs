@@ -32,7 +32,7 @@ impl<'a> Quoted<'a> {
     /// The text it stands for; `None` if an escape stands for no character, as a lone surrogate does.
     pub(crate) fn text(self) -> Option<Cow<'a, str>> {
         if self.escaped {
-            return serde_json::from_str(&format!("\"{}\"", self.inner)).ok().map(Cow::Owned);
+            return serde_json::from_slice(format!("\"{}\"", self.inner).as_bytes()).ok().map(Cow::Owned);
         }
         Some(Cow::Borrowed(self.inner))
     }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use super::number;
+use crate::canonical::sorted_members;
 
 /// A total order in which values that are equal as JSON, and no others, compare as equal.
 ///
@@ -23,15 +24,9 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
 }
 
 fn compare_members(left: &Map<String, Value>, right: &Map<String, Value>) -> Ordering {
-    // A map may keep the order of insertion, which says nothing about equality.
-    let sorted = |map| {
-        let mut members: Vec<(&String, &Value)> = Map::iter(map).collect();
-        members.sort_unstable_by_key(|(key, _)| *key);
-        members
-    };
-    sorted(left)
+    sorted_members(left.iter())
         .into_iter()
-        .zip(sorted(right))
+        .zip(sorted_members(right.iter()))
         .map(|((a_key, a), (b_key, b))| a_key.cmp(b_key).then_with(|| compare(a, b)))
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)

@@ -137,7 +137,7 @@ impl<'a, E: Error> MapAccess<'a> for OneValue<'a, E> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, E> {
-        seed.deserialize(&mut serde_json::Deserializer::from_str(self.0.text()))
+        seed.deserialize(&mut serde_json::Deserializer::from_slice(self.0.text().as_bytes()))
             .map_err(|error| E::custom(without_position(&error)))
     }
 }

@@ -1,6 +1,6 @@
 //! An object whose keys are the peer's own words, in the order they came.
 
-use std::{fmt, marker::PhantomData, mem, vec};
+use std::{collections::BTreeSet, fmt, marker::PhantomData, mem, vec};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -141,11 +141,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for KeyedVisitor<T> {
             let value = map.next_value().map_err(|error| in_field(&key, &error))?;
             entries.push((key, value));
         }
-        // Sorting the keys once keeps a message with very many of them from costing quadratic time.
-        let mut keys: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
-        keys.sort_unstable();
-        match keys.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())).flatten() {
-            Some(key) => Err(duplicate(key)),
+        // A set keeps a message with very many keys from costing quadratic time.
+        let mut keys = BTreeSet::new();
+        match entries.iter().find(|(key, _)| !keys.insert(key.as_str())) {
+            Some((key, _)) => Err(duplicate(key)),
             None => Ok(Keyed(entries)),
         }
     }
