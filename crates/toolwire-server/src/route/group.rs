@@ -83,5 +83,7 @@ impl Group {
 }
 
 fn change<R: Clone>(routes: &mut [Arc<R>], change: impl Fn(&mut R)) {
-    routes.iter_mut().for_each(|route| change(Arc::make_mut(route)));
+    for route in routes {
+        change(Arc::make_mut(route));
+    }
 }

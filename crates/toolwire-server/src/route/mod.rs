@@ -72,7 +72,6 @@ macro_rules! described {
 
         /// Puts a `tower` layer around the handler. The last one given is the outermost.
         #[must_use]
-        #[expect(clippy::needless_pass_by_value, reason = "layers are given away everywhere else, too")]
         pub fn layer(mut self, layer: impl crate::RouteLayer) -> Self {
             self.wrap(&layer);
             self

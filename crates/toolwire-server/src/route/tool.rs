@@ -75,7 +75,7 @@ impl ToolRoute {
     /// The tool as it is listed.
     pub(crate) fn listed(&self) -> Tool {
         let mut tool = self.tool.clone();
-        tool.input_schema = self.input.schema.clone();
+        tool.input_schema.clone_from(&self.input.schema);
         tool.output_schema = self.output.as_ref().map(|output| output.schema.clone());
         tool
     }

@@ -63,8 +63,8 @@ impl Shape {
         let shapes = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
         let known = shapes().get(&key).cloned();
         known.unwrap_or_else(|| {
-            let made = Arc::new(make());
-            Arc::clone(shapes().entry(key).or_insert(made))
+            let shape = Arc::new(make());
+            Arc::clone(shapes().entry(key).or_insert(shape))
         })
     }
 
