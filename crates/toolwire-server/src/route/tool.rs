@@ -25,7 +25,8 @@ pub struct ToolRoute {
 
 /// Makes a tool of a handler.
 ///
-/// The input schema comes from its `Args<T>`, the output schema from a returned `Json<T>`.
+/// The input schema comes from its `Args<T>`, the output schema from a returned `Json<T>`. A type is asked for its
+/// schema once; [`input_schema`](ToolRoute::input_schema) is for one that depends on the moment.
 ///
 /// ```
 /// use toolwire_server::{Server, tool};
