@@ -48,11 +48,16 @@ type Measured = (String, u64);
 /// Nanoseconds per call, by criterion.
 fn times() -> Result<Vec<Measured>, String> {
     let bench = ["bench", "--quiet", "-p", "toolwire-benchmarks", "--bench", "time", "--"];
+    // Its own way to be quick leaves the names out.
     let output = Program::cargo(&root(), LIMIT)
         .args(bench)
-        .args(["--quick", "--noplot", "--output-format", "bencher"])
+        .args(["--warm-up-time", "0.5", "--measurement-time", "1", "--noplot", "--output-format", "bencher"])
         .successful_output()?;
-    Ok(output.lines().filter_map(time).collect())
+    let times: Vec<Measured> = output.lines().filter_map(time).collect();
+    if times.is_empty() {
+        return Err(format!("no times can be read in what criterion printed:\n{output}"));
+    }
+    Ok(times)
 }
 
 /// Reads `test NAME ... bench:  1,234 ns/iter (+/- 5)`.
