@@ -39,7 +39,7 @@ impl RawJson {
 
     /// Decodes the text into `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        // As bytes, because that is how all else is read: a second reader would be the same code once more.
+        // As bytes, like most of what is read: a second reader for a type is the same code once more.
         serde_json::from_slice(self.text().as_bytes())
     }
 

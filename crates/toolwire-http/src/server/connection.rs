@@ -1,11 +1,21 @@
 //! One connection: which version of HTTP it speaks, how long it may be silent, and how it comes to its end.
 
-use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Request;
 use hyper::{
     body::Incoming,
-    server::conn::{http1, http2},
+    server::conn::{
+        http1::{self, UpgradeableConnection},
+        http2,
+    },
     service::service_fn,
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -141,46 +151,52 @@ impl Connection {
             }
             service.call_at(local, Some(watch.serving()), request)
         });
-        let closing = pin!(told.closing());
-        let mut closing = Seldom::new(closing);
-        let mut is_closing = false;
+        let closing = told.closing();
         let ended = match spoken {
             Spoken::Http1 => {
-                let mut connection = pin!(http.one.serve_connection(stream, service).with_upgrades());
+                let connection = pin!(http.one.serve_connection(stream, service).with_upgrades());
                 let idle = pin!(idle.for_long(header_time));
-                let mut idle = Seldom::new(idle);
-                loop {
-                    tokio::select! {
-                        biased;
-                        ended = &mut connection => break ended,
-                        () = &mut closing, if !is_closing => {
-                            is_closing = true;
-                            connection.as_mut().graceful_shutdown();
-                        }
-                        () = &mut idle => {
-                            tracing::debug!("a connection had no request for too long");
-                            return;
-                        }
+                tokio::select! {
+                    biased;
+                    ended = until_closed(connection, UpgradeableConnection::graceful_shutdown, closing) => ended,
+                    () = Seldom::new(idle) => {
+                        tracing::debug!("a connection had no request for too long");
+                        return;
                     }
                 }
             }
             Spoken::Http2 => {
                 // Boxed, because it is large, and every connection would have room for it.
                 let mut connection = Box::pin(http.two.serve_connection(stream, service));
-                loop {
-                    tokio::select! {
-                        biased;
-                        ended = &mut connection => break ended,
-                        () = &mut closing, if !is_closing => {
-                            is_closing = true;
-                            connection.as_mut().graceful_shutdown();
-                        }
-                    }
-                }
+                until_closed(connection.as_mut(), http2::Connection::graceful_shutdown, closing).await
             }
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended");
+        }
+    }
+}
+
+/// Serves a connection to its end, which `shut` begins in an orderly way when `closing` resolves.
+async fn until_closed<C>(
+    mut connection: Pin<&mut C>,
+    shut: fn(Pin<&mut C>),
+    closing: impl Future<Output = ()>,
+) -> hyper::Result<()>
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let closing = pin!(closing);
+    let mut closing = Seldom::new(closing);
+    let mut is_closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut connection => return ended,
+            () = &mut closing, if !is_closing => {
+                is_closing = true;
+                shut(connection.as_mut());
+            }
         }
     }
 }
