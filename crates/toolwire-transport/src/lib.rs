@@ -34,6 +34,7 @@
 pub mod child;
 pub mod duplex;
 pub mod fair;
+pub mod ledger;
 pub mod lines;
 pub mod listener;
 pub mod memory;
@@ -47,6 +48,7 @@ mod lock;
 
 pub use duplex::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
 pub use fair::{FairQueue, Lane};
+pub use ledger::Ledger;
 pub use listener::Listener;
 pub use pump::write_loop;
 

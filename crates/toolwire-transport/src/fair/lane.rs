@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Shared;
+use super::{Shared, wake};
 use crate::lock::lock;
 
 /// The outgoing messages of one request, in order.
@@ -24,8 +24,8 @@ impl Lane {
 
     /// Queues a message if there is room for it now.
     pub fn push(&self, message: Bytes) -> Result<(), Refused> {
-        let wake = lock(&self.shared.state).push(self.slot, None, message)?;
-        self.shared.wake_writer(wake);
+        let writer = lock(&self.shared.state).push(self.slot, None, message)?;
+        wake(writer);
         Ok(())
     }
 
@@ -36,9 +36,9 @@ impl Lane {
     /// A future that is dropped before it is ready has queued nothing.
     pub async fn send(&self, message: Bytes) -> Result<(), Closed> {
         let mut message = message;
-        let wake = self.shared.wait_for_room(|state| {
+        let queued = self.shared.wait_for_room(|state| {
             match state.push(self.slot, None, std::mem::take(&mut message)) {
-                Ok(wake) => Some(Ok(wake)),
+                Ok(writer) => Some(Ok(writer)),
                 Err(Refused::Closed(refused)) => Some(Err(Closed(refused))),
                 Err(Refused::Full(refused)) => {
                     message = refused;
@@ -46,8 +46,7 @@ impl Lane {
                 }
             }
         });
-        let wake = wake.await?;
-        self.shared.wake_writer(wake);
+        wake(queued.await?);
         Ok(())
     }
 
@@ -55,8 +54,8 @@ impl Lane {
     ///
     /// For progress: a slow reader gets the latest state, not every step towards it.
     pub fn replace(&self, key: u64, message: Bytes) -> Result<(), Refused> {
-        let wake = lock(&self.shared.state).replace(self.slot, key, message)?;
-        self.shared.wake_writer(wake);
+        let writer = lock(&self.shared.state).replace(self.slot, key, message)?;
+        wake(writer);
         Ok(())
     }
 
@@ -72,11 +71,11 @@ impl Lane {
 
     fn finish_all<const N: usize>(&self, messages: [Bytes; N]) -> Result<(), Closed> {
         let mut state = lock(&self.shared.state);
-        let wake = state.finish(self.slot, messages)?;
+        let writer = state.finish(self.slot, messages)?;
         // Those who wait for room in this lane wait in vain.
         let wanted = state.room_was_wanted();
         drop(state);
-        self.shared.wake_writer(wake);
+        wake(writer);
         self.shared.wake_senders(wanted);
         Ok(())
     }

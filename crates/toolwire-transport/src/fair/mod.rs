@@ -11,14 +11,17 @@
 mod lane;
 mod state;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 pub use lane::{Closed, Lane, Refused};
 
-use crate::lock::lock;
+use crate::{ledger::Charge, lock::lock};
 use state::State;
 
 /// How many messages may wait in one lane, its last one not counted.
@@ -70,8 +73,6 @@ pub struct FairQueue {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Tells the writer that there is something to write, or that the queue was closed.
-    ready: Notify,
     /// Tells the senders that something was written, or that the queue was closed.
     room: Notify,
 }
@@ -84,7 +85,17 @@ impl FairQueue {
 
     /// An empty queue with limits of its own.
     pub fn with_limits(limits: Limits) -> Self {
-        let shared = Shared { state: Mutex::new(State::new(limits)), ..Shared::default() };
+        Self::build(limits, None)
+    }
+
+    /// The same, with its bytes on a ledger: `charge` grows and shrinks with what waits. Answers are queued in any
+    /// case; notifications are refused while the ledger is over one of its limits.
+    pub fn charged(limits: Limits, charge: Charge) -> Self {
+        Self::build(limits, Some(charge))
+    }
+
+    fn build(limits: Limits, charge: Option<Charge>) -> Self {
+        let shared = Shared { state: Mutex::new(State::new(limits, charge)), ..Shared::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -96,8 +107,8 @@ impl FairQueue {
 
     /// Queues one message as a lane of its own, whatever room there is: an answer without notifications.
     pub fn post(&self, message: Bytes) -> Result<(), Closed> {
-        let wake = lock(&self.shared.state).post(message)?;
-        self.shared.wake_writer(wake);
+        let writer = lock(&self.shared.state).post(message)?;
+        wake(writer);
         Ok(())
     }
 
@@ -107,16 +118,23 @@ impl FairQueue {
     ///
     /// A future that is dropped before it is ready has taken no message.
     pub async fn next(&self) -> Option<Bytes> {
-        loop {
-            if let Some(message) = self.try_next() {
-                return Some(message);
+        std::future::poll_fn(|task| self.poll_next(task)).await
+    }
+
+    /// The same for those who poll. Only the last one who did is woken.
+    pub fn poll_next(&self, task: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = lock(&self.shared.state);
+        let Some(message) = state.take() else {
+            if state.is_closed() {
+                return Poll::Ready(None);
             }
-            if self.is_closed() {
-                // Something may have come in before the queue was closed.
-                return self.try_next();
-            }
-            self.shared.ready.notified().await;
-        }
+            state.wait(task.waker());
+            return Poll::Pending;
+        };
+        let wanted = state.room_was_wanted();
+        drop(state);
+        self.shared.wake_senders(wanted);
+        Poll::Ready(Some(message))
     }
 
     /// The next message, if one is waiting.
@@ -150,32 +168,28 @@ impl FairQueue {
 
     /// Refuses further messages; those that wait are still written.
     pub fn close(&self) {
-        lock(&self.shared.state).close();
-        self.shared.wake_all();
+        let mut state = lock(&self.shared.state);
+        state.close();
+        self.shared.wake_all(state.take_writer());
     }
 
     /// Refuses further messages and drops those that wait: the peer is gone.
     pub fn abort(&self) {
-        lock(&self.shared.state).abort();
-        self.shared.wake_all();
+        let mut state = lock(&self.shared.state);
+        state.abort();
+        self.shared.wake_all(state.take_writer());
     }
 }
 
 impl Shared {
-    fn wake_writer(&self, wake: bool) {
-        if wake {
-            self.ready.notify_one();
-        }
-    }
-
     fn wake_senders(&self, wake: bool) {
         if wake {
             self.room.notify_waiters();
         }
     }
 
-    fn wake_all(&self) {
-        self.ready.notify_one();
+    fn wake_all(&self, writer: Option<Waker>) {
+        wake(writer);
         self.room.notify_waiters();
     }
 
@@ -194,6 +208,12 @@ impl Shared {
             }
             written.await;
         }
+    }
+}
+
+fn wake(writer: Option<Waker>) {
+    if let Some(writer) = writer {
+        writer.wake();
     }
 }
 

@@ -1,11 +1,12 @@
 //! What the lock of a fair queue protects; no waiting happens here.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, task::Waker};
 
 use bytes::Bytes;
 
 use super::Limits;
 use super::lane::{Closed, Refused};
+use crate::ledger::Charge;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -15,8 +16,12 @@ pub(super) struct State {
     lanes: Vec<Slot>,
     free: Vec<usize>,
     bytes: usize,
+    /// The same bytes where others can see them.
+    charge: Option<Charge>,
     room_wanted: bool,
     closed: bool,
+    /// Whoever waits for the next message.
+    writer: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -41,8 +46,22 @@ struct Entry {
 
 /// Every `usize` that comes in is the slot of a living [`super::Lane`] and therefore in range.
 impl State {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
+    pub(super) fn new(limits: Limits, charge: Option<Charge>) -> Self {
+        Self { limits, charge, ..Self::default() }
+    }
+
+    fn add_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.grow_unchecked(bytes);
+        }
+    }
+
+    fn subtract_bytes(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.shrink(bytes);
+        }
     }
 
     pub(super) fn open_lane(&mut self) -> usize {
@@ -71,8 +90,8 @@ impl State {
         }
     }
 
-    /// Queues a message if there is room; the answer says whether the writer has to be woken.
-    pub(super) fn push(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Result<bool, Refused> {
+    /// Queues a message if there is room, and gives the writer if it has to be woken.
+    pub(super) fn push(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Result<Option<Waker>, Refused> {
         if self.closed || self.lanes[lane].finished {
             return Err(Refused::Closed(message));
         }
@@ -83,7 +102,7 @@ impl State {
     }
 
     /// Queues a message or, where there is no room, puts it in the place of the newest one with the same key.
-    pub(super) fn replace(&mut self, lane: usize, key: u64, message: Bytes) -> Result<bool, Refused> {
+    pub(super) fn replace(&mut self, lane: usize, key: u64, message: Bytes) -> Result<Option<Waker>, Refused> {
         let message = match self.push(lane, Some(key), message) {
             Err(Refused::Full(message)) => message,
             other => return other,
@@ -91,46 +110,59 @@ impl State {
         let Some(entry) = self.lanes[lane].queue.iter_mut().rev().find(|entry| entry.key == Some(key)) else {
             return Err(Refused::Full(message));
         };
-        self.bytes = self.bytes - entry.message.len() + message.len();
+        let (before, now) = (entry.message.len(), message.len());
         entry.message = message;
-        Ok(false)
+        self.subtract_bytes(before);
+        self.add_bytes(now);
+        Ok(None)
     }
 
     pub(super) fn finish<const N: usize>(
         &mut self,
         lane: usize,
         messages: [Bytes; N],
-    ) -> Result<bool, Closed> {
+    ) -> Result<Option<Waker>, Closed> {
         if self.closed || self.lanes[lane].finished {
             return Err(Closed(messages.into_iter().next().unwrap_or_default()));
         }
         self.lanes[lane].finished = true;
-        let mut wake = false;
+        let mut writer = None;
         for message in messages {
-            wake |= self.append(lane, None, message);
+            writer = self.append(lane, None, message).or(writer);
         }
-        Ok(wake)
+        Ok(writer)
     }
 
-    pub(super) fn post(&mut self, message: Bytes) -> Result<bool, Closed> {
+    pub(super) fn post(&mut self, message: Bytes) -> Result<Option<Waker>, Closed> {
         if self.closed {
             return Err(Closed(message));
         }
-        self.bytes += message.len();
+        self.add_bytes(message.len());
         Ok(self.take_a_turn(Turn::Single(message)))
     }
 
-    fn append(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> bool {
-        self.bytes += message.len();
+    fn append(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Option<Waker> {
+        self.add_bytes(message.len());
         let queue = &mut self.lanes[lane].queue;
         queue.push_back(Entry { key, message });
-        queue.len() == 1 && self.take_a_turn(Turn::Lane(lane))
+        if queue.len() == 1 { self.take_a_turn(Turn::Lane(lane)) } else { None }
     }
 
-    /// The writer sleeps only while nobody has a turn, so only the first one has to wake it.
-    fn take_a_turn(&mut self, turn: Turn) -> bool {
+    fn take_a_turn(&mut self, turn: Turn) -> Option<Waker> {
         self.turns.push_back(turn);
-        self.turns.len() == 1
+        self.writer.take()
+    }
+
+    /// Whoever waits for the next message, to be woken.
+    pub(super) fn take_writer(&mut self) -> Option<Waker> {
+        self.writer.take()
+    }
+
+    pub(super) fn wait(&mut self, writer: &Waker) {
+        match &mut self.writer {
+            Some(waiting) => waiting.clone_from(writer),
+            None => self.writer = Some(writer.clone()),
+        }
     }
 
     pub(super) fn take(&mut self) -> Option<Bytes> {
@@ -146,12 +178,13 @@ impl State {
                 entry.message
             }
         };
-        self.bytes -= message.len();
+        self.subtract_bytes(message.len());
         Some(message)
     }
 
     pub(super) fn has_room(&self) -> bool {
         self.bytes < self.limits.queue_bytes
+            && !self.charge.as_ref().is_some_and(|charge| charge.ledger().is_over())
     }
 
     pub(super) fn want_room(&mut self) {
