@@ -19,6 +19,7 @@ use toolwire_protocol::{
 use crate::{
     Context, Extensions, Group, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer, Server,
     StateKeys, TemplateRoute, ToolRoute,
+    admission::Admission,
     catalog::{Announced, Catalog, Registry},
     dispatch,
     handler::{Answer, SharedEndpoint},
@@ -250,6 +251,7 @@ impl ServerBuilder {
             codec: ResultCodec::new(&self.info),
             info: self.info,
             instructions: self.instructions,
+            admission: Admission::new(&self.limits),
             limits: self.limits,
             states: self.states,
             announced: self.announced,

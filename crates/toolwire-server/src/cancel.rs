@@ -1,8 +1,11 @@
 //! Cancellation of one request.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context as Task, Poll, Waker},
 };
 
 use tokio::sync::Notify;
@@ -15,12 +18,18 @@ pub(crate) struct Cancel(Arc<Inner>);
 struct Inner {
     raised: AtomicBool,
     changed: Notify,
+    /// Whoever drives the request.
+    driver: Mutex<Option<Waker>>,
 }
 
 impl Cancel {
     pub(crate) fn cancel(&self) {
         self.0.raised.store(true, Ordering::Release);
         self.0.changed.notify_waiters();
+        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(driver) = driver {
+            driver.wake();
+        }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -35,5 +44,17 @@ impl Cancel {
         if !self.is_cancelled() {
             changed.await;
         }
+    }
+
+    /// The same for the one who drives the request; only the last one who polled is woken.
+    pub(crate) fn poll_cancelled(&self, task: &Task<'_>) -> Poll<()> {
+        let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *driver {
+            Some(waiting) => waiting.clone_from(task.waker()),
+            None => *driver = Some(task.waker().clone()),
+        }
+        drop(driver);
+        // Looked at after the waker is there, so that no signal falls between the two.
+        if self.is_cancelled() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

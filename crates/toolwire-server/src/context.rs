@@ -12,11 +12,13 @@ use serde::de::DeserializeOwned;
 use toolwire_protocol::{
     Method, MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
 };
+use toolwire_transport::Ledger;
 
 use crate::{
     Client, Notifier, Server,
     ask::{Asks, Board},
     cancel::Cancel,
+    engine::AskingTime,
     extract::{Log, Progress},
     handler::{FromContext, HandlerSpec, Rejection},
     outbox::Outbox,
@@ -40,10 +42,10 @@ use crate::{
 /// let server = Server::builder("demo", "1.0").tool(tool("whoami", whoami)).build().unwrap();
 /// ```
 #[derive(Clone)]
-pub struct Context(pub(crate) Arc<Exchange>);
+pub struct Context(pub(crate) Arc<RequestInner>);
 
 /// What is behind a [`Context`].
-pub(crate) struct Exchange {
+pub(crate) struct RequestInner {
     pub(crate) id: RequestId,
     pub(crate) method: MethodName,
     /// Only the codec, which writes the answer, may look at this.
@@ -62,8 +64,12 @@ pub(crate) struct Exchange {
     pub(crate) progress: crate::extract::ProgressGuard,
     /// Made when a handler first asks something.
     pub(crate) board: OnceLock<Box<Mutex<Board>>>,
+    /// Made with the first question that a handler waits for.
+    pub(crate) asking: OnceLock<Box<AskingTime>>,
     /// How to ask a legacy client.
     pub(crate) asks: Option<Asks>,
+    /// What is held for the request is charged here.
+    pub(crate) ledger: Ledger,
     pub(crate) server: Server,
 }
 

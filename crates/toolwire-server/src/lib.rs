@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod admission;
 mod ask;
 mod builder;
 mod cancel;
@@ -50,6 +51,7 @@ mod route;
 mod schema;
 mod server;
 
+pub use admission::{CallerKey, Usage};
 pub use ask::{
     Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceStore, Question,
     Sample, StateKeys, UrlAnswer,

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// use std::time::Duration;
 /// use toolwire_server::{Limits, Server};
 ///
-/// let limits = Limits { handler_time: Duration::from_secs(30), ..Limits::default() };
+/// let limits = Limits { handler_timeout: Duration::from_secs(30), ..Limits::default() };
 /// let server = Server::builder("clock", "1.0").limits(limits).build().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +17,34 @@ pub struct Limits {
     /// The longest message a peer may send, in bytes. Longer ones are answered with an error and skipped.
     /// Default 4 MiB. Worst case: this much memory per connection while a message arrives.
     pub message_bytes: usize,
-    /// How many requests of one connection run at the same time. Default 256.
+    /// How many requests are served at the same time, of all callers together and whichever way they came in.
+    /// Further ones are refused as busy, over HTTP with status 429. Default 4096.
+    pub requests: usize,
+    /// How many of them one caller may have: a principal, or else an address. Default 1024.
+    pub requests_per_caller: usize,
+    /// How many requests of one connection or one legacy session run at the same time. Default 256.
     pub requests_in_flight: usize,
-    /// How many more wait for their turn before further ones are refused as busy. Default 1024.
+    /// How many more of one connection wait for their turn before further ones are refused as busy. Default 1024.
+    /// Requests that come by HTTP do not wait: their client can send them again.
     pub queued_requests: usize,
     /// How many bytes of answers may wait for a client that reads slowly before its further requests are
     /// refused as busy. Default 32 MiB; at twice that, nothing more is read from it.
     pub queued_bytes: usize,
+    /// How many bytes may be held for all callers together: requests, answers that were not taken, sessions,
+    /// subscriptions. What would cross the line is refused as busy. Default 1 GiB.
+    pub held_bytes: usize,
+    /// How many of them for one caller. Default 256 MiB.
+    pub held_bytes_per_caller: usize,
+    /// How many of them for one connection or legacy session. Default 64 MiB.
+    pub held_bytes_per_connection: usize,
+    /// How many bytes a client may say of itself, in `initialize` or with each request. Default 16 KiB.
+    pub client_facts_bytes: usize,
+    /// How many legacy sessions one caller may have. Default 1024.
+    pub sessions_per_caller: usize,
+    /// How many `subscriptions/listen` requests are open at once, of all callers together. Default 4096.
+    pub listeners: usize,
+    /// How many of them one caller may have. Default 1024.
+    pub listeners_per_caller: usize,
     /// How many requests to the client may be open at once, per connection. Default 64.
     pub pending_asks: usize,
     /// How many `subscriptions/listen` streams, and how many subscribed resources in each (or in a legacy
@@ -32,9 +53,9 @@ pub struct Limits {
     /// How many items one page of a list holds. Default 500.
     pub page_items: usize,
     /// How long a handler may run. Default ten minutes.
-    pub handler_time: Duration,
+    pub handler_timeout: Duration,
     /// How long running handlers may go on after the peer has closed its side. Default five seconds.
-    pub drain_time: Duration,
+    pub drain_timeout: Duration,
     /// How many clients [`serve_all`](crate::Server::serve_all) serves at once; further ones wait to be accepted.
     /// Default 1024.
     pub connections: usize,
@@ -46,14 +67,23 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message_bytes: toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES,
+            requests: 4096,
+            requests_per_caller: 1024,
             requests_in_flight: 256,
             queued_requests: 1024,
             queued_bytes: 32 * 1024 * 1024,
+            held_bytes: 1024 * 1024 * 1024,
+            held_bytes_per_caller: 256 * 1024 * 1024,
+            held_bytes_per_connection: 64 * 1024 * 1024,
+            client_facts_bytes: 16 * 1024,
+            sessions_per_caller: 1024,
+            listeners: 4096,
+            listeners_per_caller: 1024,
             pending_asks: 64,
             subscriptions: 1024,
             page_items: 500,
-            handler_time: Duration::from_secs(600),
-            drain_time: Duration::from_secs(5),
+            handler_timeout: Duration::from_secs(600),
+            drain_timeout: Duration::from_secs(5),
             connections: 1024,
             batch_messages: 64,
         }

@@ -1,19 +1,15 @@
 //! `subscriptions/listen`: a request that stays open and carries changes until one side ends it.
 
-use serde::Serialize;
 use toolwire_protocol::{
     Method, RpcError,
     wire::{
-        Meta, NotificationParams, ResourceUpdatedNotificationParams, ServerCapabilities, SubscriptionFilter,
-        SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
-        SubscriptionsListenResult,
+        Meta, ServerCapabilities, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+        SubscriptionsListenRequestParams, SubscriptionsListenResult,
     },
 };
+use toolwire_transport::ledger::Account;
 
-use crate::{
-    Context, Reply,
-    notify::{Change, Filter},
-};
+use crate::{Context, Reply, admission::busy, notify::Filter};
 
 /// Serves one listen request. Resolves when the server shuts down; cancellation drops it before.
 pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
@@ -24,6 +20,9 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
             "at most {limit} resources can be subscribed to in one request"
         )));
     }
+    let uris = params.notifications.resource_subscriptions.iter().flatten().map(String::len).sum();
+    // What was sent is kept twice: as the parameters of the request and as the filter.
+    let _uris = cx.0.ledger.charge(Account::SubscriptionBytes, uris).map_err(|reached| busy(&reached))?;
     let honoured = honour(params.notifications, &cx.server().catalog().capabilities);
     let meta = || {
         let mut meta = Meta::new();
@@ -33,9 +32,14 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     // Subscribed before the acknowledgement is written, so that no change falls between the two.
     let subscriber = cx.server().notify().subscribe(Filter::of(&honoured));
     let acknowledged = SubscriptionsAcknowledgedNotificationParams::new(honoured).meta(meta());
-    send(&cx, Method::SubscriptionsAcknowledged, &acknowledged).await?;
+    if !cx.0.outbox.send(Method::SubscriptionsAcknowledged, &acknowledged).await {
+        return Err(gone());
+    }
     while let Some(change) = subscriber.next().await {
-        notify(&cx, change, meta()).await?;
+        let message = change.message(Some(meta())).map_err(|error| RpcError::internal(error.to_string()))?;
+        if !cx.0.outbox.send_message(message).await {
+            return Err(gone());
+        }
     }
     Ok(Reply::Listen(SubscriptionsListenResult::new().meta(meta())))
 }
@@ -52,24 +56,6 @@ fn honour(wanted: SubscriptionFilter, capabilities: &ServerCapabilities) -> Subs
     honoured
 }
 
-async fn notify(cx: &Context, change: Change, meta: Meta) -> Result<(), RpcError> {
-    let list = |method| (method, NotificationParams::new());
-    let (method, params) = match change {
-        Change::Tools => list(Method::ToolListChanged),
-        Change::Prompts => list(Method::PromptListChanged),
-        Change::Resources => list(Method::ResourceListChanged),
-        Change::Updated(uri) => {
-            let params = ResourceUpdatedNotificationParams::new(uri).meta(meta);
-            return send(cx, Method::ResourceUpdated, &params).await;
-        }
-    };
-    send(cx, method, &params.meta(meta)).await
-}
-
-async fn send<P: Serialize + Sync>(cx: &Context, method: Method, params: &P) -> Result<(), RpcError> {
-    if cx.0.outbox.send(method, params).await {
-        Ok(())
-    } else {
-        Err(RpcError::internal("the connection is gone"))
-    }
+fn gone() -> RpcError {
+    RpcError::internal("the connection is gone")
 }

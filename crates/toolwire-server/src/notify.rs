@@ -12,7 +12,12 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use toolwire_protocol::wire::SubscriptionFilter;
+use bytes::Bytes;
+use toolwire_protocol::{
+    Method,
+    envelope::write_notification,
+    wire::{Meta, NotificationParams, ResourceUpdatedNotificationParams, SubscriptionFilter},
+};
 
 /// Tells clients about changes. Cheap to clone.
 ///
@@ -97,6 +102,25 @@ pub(crate) enum Change {
     Prompts,
     Resources,
     Updated(String),
+}
+
+impl Change {
+    /// The notification that tells a client of it, with `_meta` where that is wanted.
+    pub(crate) fn message(self, meta: Option<Meta>) -> serde_json::Result<Bytes> {
+        let method = match self {
+            Self::Tools => Method::ToolListChanged,
+            Self::Prompts => Method::PromptListChanged,
+            Self::Resources => Method::ResourceListChanged,
+            Self::Updated(uri) => {
+                let mut params = ResourceUpdatedNotificationParams::new(uri);
+                params.meta = meta;
+                return write_notification(&Method::ResourceUpdated.into(), &params);
+            }
+        };
+        let mut params = NotificationParams::new();
+        params.meta = meta;
+        write_notification(&method.into(), &params)
+    }
 }
 
 /// What a subscriber wants to hear of.

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use toolwire_protocol::{Method, envelope::write_notification};
 use toolwire_transport::{
-    FairQueue, Lane,
-    fair::{Closed, Refused},
+    FairQueue, Lane, Ledger,
+    fair::{Closed, Limits, Refused},
+    ledger::Account,
 };
 
 /// The way back of one request. It is opened by the first message, so that a request without any costs
@@ -23,7 +24,7 @@ enum State {
     /// Nothing sent yet. Messages will go to a lane of the connection's queue, or, without one, to a queue of
     /// the request's own, whose reader waits to be told of the first.
     Unopened {
-        shared: Option<FairQueue>,
+        way: Way,
         reader: Option<Waker>,
     },
     /// `own` is there to be read from if the queue is the request's own.
@@ -35,15 +36,23 @@ enum State {
     Closed,
 }
 
+/// Where messages will go.
+#[derive(Debug)]
+enum Way {
+    Shared(FairQueue),
+    /// To a queue of the request's own, whose bytes are charged here.
+    Own(Ledger),
+}
+
 impl Outbox {
     /// Messages go out by `queue`, together with those of other requests.
     pub(crate) fn shared(queue: FairQueue) -> Self {
-        Self(Mutex::new(State::Unopened { shared: Some(queue), reader: None }))
+        Self(Mutex::new(State::Unopened { way: Way::Shared(queue), reader: None }))
     }
 
-    /// Messages are taken from here, with [`poll_next`](Self::poll_next).
-    pub(crate) fn own() -> Self {
-        Self(Mutex::new(State::Unopened { shared: None, reader: None }))
+    /// Messages are taken from here, with [`own_queue`](Self::own_queue).
+    pub(crate) fn own(ledger: Ledger) -> Self {
+        Self(Mutex::new(State::Unopened { way: Way::Own(ledger), reader: None }))
     }
 
     /// Sends a notification of which only the newest matters. Says whether it was taken.
@@ -103,11 +112,16 @@ impl Outbox {
     /// Opens the lane if it is not open yet. A closed one stays closed.
     fn open(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        if let State::Unopened { shared, reader } = &mut *state {
-            let own = shared.is_none().then(FairQueue::new);
-            let reader = reader.take();
-            let lane = own.as_ref().or(shared.as_ref()).map(FairQueue::lane);
-            *state = lane.map_or(State::Closed, |lane| State::Open { lane, own, dropped: 0 });
+        if let State::Unopened { way, reader } = &mut *state {
+            let (queue, is_own) = match way {
+                Way::Shared(queue) => (queue.clone(), false),
+                Way::Own(ledger) => {
+                    let charge = ledger.empty_charge(Account::AnswerBytes);
+                    (FairQueue::charged(Limits::default(), charge), true)
+                }
+            };
+            let (lane, reader) = (queue.lane(), reader.take());
+            *state = State::Open { lane, own: is_own.then_some(queue), dropped: 0 };
             if let Some(reader) = reader {
                 reader.wake();
             }
@@ -115,32 +129,40 @@ impl Outbox {
         state
     }
 
-    /// Waits for the next message of the request's own queue; `None` once the outbox is closed.
-    ///
-    /// # Cancel safety
-    /// A future that is dropped before it is ready has taken no message.
-    pub(crate) async fn next(&self) -> Option<Bytes> {
-        let opened = std::future::poll_fn(|task: &mut Task<'_>| match &mut *self.lock() {
-            State::Open { own, .. } => Poll::Ready(own.clone()),
-            State::Closed => Poll::Ready(None),
+    /// The request's own queue, to be read by somebody else. It ends when the outbox is closed.
+    pub(crate) fn own_queue(&self) -> FairQueue {
+        match &*self.open() {
+            State::Open { own: Some(queue), .. } => queue.clone(),
+            _ => {
+                let closed = FairQueue::new();
+                closed.close();
+                closed
+            }
+        }
+    }
+
+    /// Whether anything was sent. If not, the task is woken when something is.
+    pub(crate) fn poll_opened(&self, task: &Task<'_>) -> Poll<()> {
+        match &mut *self.lock() {
             State::Unopened { reader, .. } => {
                 *reader = Some(task.waker().clone());
                 Poll::Pending
             }
-        });
-        opened.await?.next().await
-    }
-
-    /// Whether messages wait to be taken out of the request's own queue.
-    pub(crate) fn has_messages(&self) -> bool {
-        matches!(&*self.lock(), State::Open { own: Some(queue), .. } if queue.queued_bytes() > 0)
+            State::Open { .. } | State::Closed => Poll::Ready(()),
+        }
     }
 
     /// Sends the answer by the same way. Nothing can be sent after it.
     pub(crate) fn finish(&self, answer: Bytes) -> Result<(), Closed> {
         match self.close() {
-            State::Open { lane, .. } => lane.finish(answer),
-            State::Unopened { shared: Some(queue), .. } => queue.post(answer),
+            State::Open { lane, own, .. } => {
+                let finished = lane.finish(answer);
+                if let Some(queue) = own {
+                    queue.close();
+                }
+                finished
+            }
+            State::Unopened { way: Way::Shared(queue), .. } => queue.post(answer),
             State::Unopened { .. } | State::Closed => Ok(()),
         }
     }
@@ -156,13 +178,25 @@ impl Outbox {
 
     /// Ends the request without an answer, as cancellation does.
     pub(crate) fn abandon(&self) {
-        self.close();
+        if let State::Open { own: Some(queue), .. } = self.close() {
+            queue.abort();
+        }
+    }
+
+    /// Closes the request's own queue; what is in it can still be read.
+    pub(crate) fn close_own(&self) {
+        if let State::Open { own: Some(queue), .. } = self.close() {
+            queue.close();
+        }
     }
 
     /// Closes the request's own queue and gives what is left in it, to be written before the answer.
     pub(crate) fn drain(&self) -> Vec<Bytes> {
         match self.close() {
-            State::Open { own: Some(queue), .. } => std::iter::from_fn(|| queue.try_next()).collect(),
+            State::Open { own: Some(queue), .. } => {
+                queue.close();
+                std::iter::from_fn(|| queue.try_next()).collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ use toolwire_protocol::{
 use crate::{
     BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, StateKeys,
     TemplateRoute, ToolRoute,
+    admission::Admission,
     catalog::{Announced, Catalog, Registry},
     handler::SharedEndpoint,
     route::Entry,
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) shutdown: crate::cancel::Cancel,
     pub(crate) state_keys: StateKeys,
     pub(crate) replay_check: bool,
+    pub(crate) admission: Admission,
 }
 
 impl Server {
@@ -165,7 +167,7 @@ impl Server {
     }
 
     /// Ends every connection in an orderly way: subscriptions get their last message, running requests may
-    /// finish within the limit `drain_time`, nothing new is taken.
+    /// finish within the limit `drain_timeout`, nothing new is taken.
     pub fn shutdown(&self) {
         self.shared.shutdown.cancel();
         self.shared.notifier.close();
@@ -230,6 +232,10 @@ impl Server {
 
     pub(crate) fn state_keys(&self) -> &StateKeys {
         &self.shared.state_keys
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.shared.admission
     }
 
     pub(crate) fn shutting_down(&self) -> &crate::cancel::Cancel {

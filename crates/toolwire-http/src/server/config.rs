@@ -87,11 +87,6 @@ pub struct HttpLimits {
     pub connections: usize,
     /// How many requests of one HTTP/2 connection are open at once. Default 128.
     pub requests_per_connection: u32,
-    /// How many requests are being served at once, listen streams not counted; further ones get 429.
-    /// Default 4096.
-    pub requests_in_flight: usize,
-    /// How many `subscriptions/listen` streams are open at once; further ones get 429. Default 4096.
-    pub listen_streams: usize,
     /// After how long without anything to say an answer becomes a stream, and how often an idle stream says
     /// that it is still there. Default 5 seconds.
     pub keep_alive: Duration,
@@ -112,8 +107,6 @@ pub struct HttpLimits {
     pub session_idle: Duration,
     /// How long a legacy session may take from `initialize` to `notifications/initialized`. Default 30 seconds.
     pub session_handshake: Duration,
-    /// How many requests of one legacy session run at once; further ones get 429. Default 64.
-    pub session_requests: usize,
     /// How many events of one legacy stream are kept for clients that resume it. Default 256.
     pub stream_events: usize,
     /// How many bytes of events one legacy session keeps for clients that resume. Default 8 MiB.
@@ -134,8 +127,6 @@ impl Default for HttpLimits {
             header_time: Duration::from_secs(30),
             connections: 4096,
             requests_per_connection: 128,
-            requests_in_flight: 4096,
-            listen_streams: 4096,
             keep_alive: Duration::from_secs(5),
             write_time: Duration::from_secs(60),
             websockets: 1024,
@@ -143,7 +134,6 @@ impl Default for HttpLimits {
             sessions: 10_000,
             session_idle: Duration::from_secs(30 * 60),
             session_handshake: Duration::from_secs(30),
-            session_requests: 64,
             stream_events: 256,
             session_event_bytes: 8 * 1024 * 1024,
             event_time: Duration::from_secs(5 * 60),

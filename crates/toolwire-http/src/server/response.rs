@@ -4,6 +4,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error};
+use toolwire_server::engine::EncodedResponse;
 
 use super::Body;
 
@@ -32,6 +33,15 @@ pub(crate) fn json(status: u16, body: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::full(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The answer to a request. One that is refused as busy can be sent again soon.
+pub(crate) fn encoded(answer: EncodedResponse) -> Response<Body> {
+    let mut response = json(answer.status, answer.body);
+    if answer.status == StatusCode::TOO_MANY_REQUESTS.as_u16() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     response
 }
 

@@ -78,7 +78,7 @@ pub struct Serve {
 
 impl Serve {
     /// Ends in an orderly way when `signal` resolves: [`Server::shutdown`] is called, so that listen streams get
-    /// their last message, nothing new is taken, and running requests may finish within the limit `drain_time`.
+    /// their last message, nothing new is taken, and running requests may finish within the limit `drain_timeout`.
     pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Box::pin(signal);
         self
@@ -160,9 +160,9 @@ impl Door {
     /// nobody else is let in.
     async fn drain(mut self, closing: Closing) {
         let service = self.service.clone();
-        let limit = service.shared().server.limits().drain_time;
+        let limit = service.shared().server.limits().drain_timeout;
         let returning = async {
-            let late = self.accept_until(service.shared().legacy.away.all_back(), true).await;
+            let late = self.accept_until(service.shared().legacy.reconnects.all_back(), true).await;
             let Self { listener, connections, .. } = self;
             drop(listener);
             late.close().await;

@@ -13,25 +13,28 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
-use tokio::sync::Semaphore;
 use toolwire_protocol::{
-    Message, RequestId, RpcError, Version,
-    classify::{Fault, HeaderView, LegacyView, Verdict},
+    Message, Request as ProtocolRequest, RpcError, Version,
+    classify::{Fault, HeaderView, LegacyView},
     envelope::{EnvelopeFault, FaultKind},
     peek::{Peek, VersionField},
 };
-use toolwire_server::{Extensions, Server};
+use toolwire_server::{
+    CallerKey, Extensions, Server,
+    engine::{Arrival, Call, EncodedResponse, Incoming, RequestOrigin},
+};
+use toolwire_transport::ledger::{Account, Charge, Ledger};
 use tower_service::Service;
 
 use super::{
     Body, EventLog, HttpBuilder, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
-    edge::{self, Gate, Head, MCP_PROTOCOL_VERSION},
+    edge::{self, Gate, Head},
     io::Serving,
     late::{comes_back, is_late, leaving},
-    legacy::{LegacyEndpoint, Posted},
-    modern::{self, Responding},
+    legacy::{LegacyEndpoint, PendingResponse},
+    modern::Responding,
     read::{self, Accepts, BoxError},
     response,
 };
@@ -66,10 +69,6 @@ pub(crate) struct Shared {
     pub(crate) sse2024: super::legacy::Sse2024,
     #[cfg(feature = "ws")]
     websockets: super::upgrade::WebSockets,
-    /// Room for requests that are served at the same time.
-    pub(crate) requests: Arc<Semaphore>,
-    /// Room for listen streams.
-    pub(crate) listeners: Arc<Semaphore>,
 }
 
 impl HttpService {
@@ -92,7 +91,6 @@ impl HttpService {
         gate: Gate,
         event_log: Option<Arc<dyn EventLog>>,
     ) -> Self {
-        let room = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
         let config = Arc::new(config);
         Self(Arc::new(Shared {
@@ -102,8 +100,6 @@ impl HttpService {
             #[cfg(feature = "ws")]
             websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
-            requests: room(config.limits.requests_in_flight),
-            listeners: room(config.limits.listen_streams),
             server,
             config,
         }))
@@ -187,7 +183,7 @@ impl Shared {
         let mut response = if self.is_message(&parts) {
             self.post(&parts, &head, body.as_mut()).await
         } else {
-            Box::pin(self.route(&parts, body.as_mut())).await
+            Box::pin(self.route(&parts, &head, body.as_mut())).await
         };
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
@@ -213,7 +209,7 @@ impl Shared {
     }
 
     /// Answers everything else.
-    async fn route<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
+    async fn route<B>(&self, parts: &Arc<Parts>, head: &Head<'_>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send,
         B::Error: Into<BoxError>,
@@ -228,7 +224,8 @@ impl Shared {
         if let Some(paths) = &self.config.sse2024
             && paths.has(parts.uri.path())
         {
-            return self.sse2024.handle(paths, &self.config.limits, Arc::clone(parts), body).await;
+            let caller = self.caller(parts);
+            return self.sse2024.handle(paths, &caller, Arc::clone(parts), body).await;
         }
         #[cfg(not(feature = "sse2024"))]
         drop(body);
@@ -241,22 +238,22 @@ impl Shared {
         }
         let principal = principal(parts);
         match parts.method {
-            Method::GET if self.has_sessions(parts) => self.legacy.get(&parts.headers, principal).await,
-            Method::DELETE if self.has_sessions(parts) => {
-                self.legacy.delete(&parts.headers, principal.as_deref())
+            Method::GET if self.has_sessions(head) => {
+                self.legacy.get(head, &parts.headers, principal.as_deref()).await
             }
-            _ => self.not_allowed(parts),
+            Method::DELETE if self.has_sessions(head) => self.legacy.delete(head, principal.as_deref()),
+            _ => self.not_allowed(parts, head),
         }
     }
 
     /// Whether a request without a body can be about a session.
-    fn has_sessions(&self, parts: &Parts) -> bool {
-        let version = edge::text(&parts.headers, MCP_PROTOCOL_VERSION).map(VersionField::of);
+    fn has_sessions(&self, head: &Head<'_>) -> bool {
+        let version = head.protocol_version.text().map(VersionField::of);
         self.config.legacy == Legacy::Sessions && !version.is_some_and(|version| version.is_modern())
     }
 
-    fn not_allowed(&self, parts: &Parts) -> Response<Body> {
-        let allowed = if self.has_sessions(parts) { "GET, POST, DELETE" } else { "POST" };
+    fn not_allowed(&self, parts: &Parts, head: &Head<'_>) -> Response<Body> {
+        let allowed = if self.has_sessions(head) { "GET, POST, DELETE" } else { "POST" };
         let error = RpcError::invalid_request(format!("{} is not used here", parts.method));
         let mut response = response::error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
@@ -275,14 +272,17 @@ impl Shared {
             Err(unreadable) => return unreadable.response(),
         };
         let limits = &self.config.limits;
-        let bytes = match read::body(body, limits.body_bytes, limits.body_time).await {
+        let caller = self.caller(parts);
+        let mut charge = caller.empty_charge(Account::RequestBytes);
+        let bytes = match read::body(body, limits.body_bytes, limits.body_time, &mut charge).await {
             Ok(bytes) => bytes,
             Err(unreadable) => return unreadable.response(),
         };
         let asked = match Message::parse_and_peek(&bytes) {
-            Ok((message, peek)) => self.message(parts, head, message, peek, accepts),
+            Ok((message, peek)) => self.message(parts, head, message, peek, accepts, &caller, charge),
             Err(fault) if fault.kind == FaultKind::Batch => {
-                return Box::pin(self.batch(parts, head, bytes, &fault)).await;
+                drop(charge);
+                return Box::pin(self.batch(parts, head, bytes, &fault, &caller)).await;
             }
             Err(fault) => return refuse_envelope(&fault),
         };
@@ -295,6 +295,7 @@ impl Shared {
     }
 
     /// Decides what a message is, and prepares what it asks for.
+    #[expect(clippy::too_many_arguments, reason = "everything that is known of one message")]
     fn message(
         &self,
         parts: &Arc<Parts>,
@@ -302,6 +303,8 @@ impl Shared {
         message: Message,
         peek: Box<Peek>,
         accepts: Accepts,
+        caller: &Ledger,
+        charge: Charge,
     ) -> ControlFlow<Response<Body>, Asked> {
         if let Message::Request(request) = &message
             && is_late(parts)
@@ -309,32 +312,86 @@ impl Shared {
             return ControlFlow::Break(leaving(Some(&request.id)));
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
         let view = HeaderView {
             protocol_version: head.protocol_version.text(),
             method: head.method.text(),
             name: head.name.text(),
         };
-        let verdict = self.server.classify_as(&message, &peek, Some(&view), found.view());
-        match (verdict, message) {
-            (Verdict::Reject(fault), Message::Request(request)) => {
-                ControlFlow::Break(refuse(&fault, Some(&request.id)))
+        let (legacy, session) = (found.view(), found.session());
+        let inner = session.as_ref().map(|session| &session.session);
+        match self.server.receive(message, &peek, Some(&view), legacy, inner) {
+            Incoming::Request(request, origin @ RequestOrigin::Modern(_)) => {
+                self.modern(parts, request, peek, origin, accepts, caller, charge)
             }
-            (Verdict::Reject(fault), _) => ControlFlow::Break(refuse(&fault, None)),
-            (Verdict::Modern(version), Message::Request(request)) => {
-                modern::start(self, Arc::clone(parts), request, peek, version, accepts)
-                    .map_continue(Asked::Modern)
+            Incoming::Request(request, origin) => {
+                let extensions = attach(Arc::clone(parts));
+                let posted =
+                    self.legacy.post(request, peek, origin, session, accepts, extensions, caller, charge);
+                posted.map_continue(Asked::Legacy)
+            }
+            Incoming::Initialize(request) => {
+                ControlFlow::Break(self.legacy.initialize(&request, principal, caller))
+            }
+            Incoming::Answered(answer) | Incoming::Unwanted(answer) => {
+                ControlFlow::Break(response::encoded(answer))
+            }
+            Incoming::Notification(note) => {
+                if let Some(session) = session {
+                    session.notify(&note);
+                }
+                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
+            }
+            Incoming::Response(answer) => {
+                if let Some(session) = session {
+                    session.deliver(answer);
+                }
+                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
             }
             // Cancelling is done by closing the stream, and nothing else that a modern client could say by a
             // notification is of interest.
-            (Verdict::Modern(_) | Verdict::Ignore, _) => {
-                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
+            Incoming::Ignored => ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),
+        }
+    }
+
+    /// Starts a modern request, or says why not.
+    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
+    fn modern(
+        &self,
+        parts: &Arc<Parts>,
+        request: ProtocolRequest,
+        peek: Box<Peek>,
+        origin: RequestOrigin,
+        accepts: Accepts,
+        caller: &Ledger,
+        charge: Charge,
+    ) -> ControlFlow<Response<Body>, Asked> {
+        use toolwire_protocol::Method;
+        if request.method.known() == Some(Method::CallTool)
+            && let Err(fault) = self.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
+        {
+            return ControlFlow::Break(response::encoded(EncodedResponse::refusal(&fault, &request)));
+        }
+        if request.method.known() == Some(Method::Listen) && !accepts.events {
+            let error = RpcError::invalid_request("Accept must allow text/event-stream to listen");
+            return ControlFlow::Break(response::error(StatusCode::NOT_ACCEPTABLE, Some(&request.id), &error));
+        }
+        let arrival = Arrival::charged(caller, charge, attach(Arc::clone(parts)));
+        match Call::new(&self.server, request, peek, origin, arrival) {
+            Ok(call) => {
+                let responding = Responding::new(call, accepts, self.config.limits.keep_alive);
+                ControlFlow::Continue(Asked::Modern(responding))
             }
-            (verdict, message) => {
-                let extensions = attach(Arc::clone(parts));
-                let posted = self.legacy.post(verdict, found, message, peek, accepts, principal, extensions);
-                posted.map_continue(Asked::Legacy)
-            }
+            Err(answered) => ControlFlow::Break(response::encoded(answered)),
+        }
+    }
+
+    /// Whom a request is counted against: its principal, or else the address it comes from, where that is known.
+    fn caller(&self, parts: &Parts) -> Ledger {
+        let known = principal(parts).map(CallerKey::principal);
+        match known.or_else(|| parts.extensions.get::<CallerKey>().cloned()) {
+            Some(caller) => self.server.caller_ledger(caller),
+            None => self.server.ledger().clone(),
         }
     }
 
@@ -345,17 +402,22 @@ impl Shared {
         head: &Head<'_>,
         bytes: Bytes,
         fault: &EnvelopeFault,
+        caller: &Ledger,
     ) -> Response<Body> {
         if is_late(parts) {
             return leaving(None);
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
         let header = head.protocol_version.text();
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
             _ if modern => false,
-            LegacyView::UnknownSession => return refuse(&Fault::UnknownSession, None),
+            LegacyView::UnknownSession => {
+                let fault = Fault::UnknownSession;
+                let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::NOT_FOUND);
+                return response::error(status, None, &fault.rpc_error());
+            }
             LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
             LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
             _ => false,
@@ -364,21 +426,14 @@ impl Shared {
             return refuse_envelope(fault);
         }
         let extensions = attach(Arc::clone(parts));
-        self.legacy.batch(bytes, found, &parts.headers, extensions).await
+        self.legacy.batch(bytes, found, head, &parts.headers, extensions, caller).await
     }
 }
 
 /// A request on its way to its handler.
 enum Asked {
     Modern(Responding),
-    Legacy(Posted),
-}
-
-/// Answers a message that did not pass the ladder.
-pub(crate) fn refuse(fault: &Fault, id: Option<&RequestId>) -> Response<Body> {
-    tracing::debug!(?fault, "a message was refused");
-    let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
-    response::error(status, id, &fault.rpc_error())
+    Legacy(PendingResponse),
 }
 
 /// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who

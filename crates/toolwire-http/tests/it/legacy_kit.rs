@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolwire_http::server::{Body, HttpBuilder, HttpService, LegacyStream, Principal};
 use toolwire_protocol::framing::sse::{SseDecoder, SseEvent};
-use toolwire_server::{Extension, Log, Server, State, tool};
+use toolwire_server::{Extension, Limits, Log, Server, State, tool};
 use tower_service::Service as _;
 
 pub(crate) const NEWEST: &str = "2025-11-25";
@@ -72,10 +72,15 @@ async fn poll(stream: Option<Extension<LegacyStream>>, State(gate): State<Gate>)
 
 /// The server of most tests.
 pub(crate) fn server() -> (Server, Gate, Ends) {
+    server_with(Limits::default())
+}
+
+pub(crate) fn server_with(limits: Limits) -> (Server, Gate, Ends) {
     let (gate, ends) = (Gate(Arc::new(Semaphore::new(0))), Ends(Arc::new(Semaphore::new(0))));
     let server = Server::builder("test", "1.0")
         .state(gate.clone())
         .state(ends.clone())
+        .limits(limits)
         .tool(tool("echo", || async { "echo" }))
         .tool(tool("talk", talk))
         .tool(tool("wait", wait))

@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 use serde_json::json;
-use toolwire_http::server::{HttpLimits, HttpService, Legacy, Principal};
+use toolwire_http::server::{HttpService, Legacy, Principal};
+use toolwire_server::Limits;
 
 use crate::legacy_kit::*;
 
@@ -192,8 +193,9 @@ async fn a_client_that_goes_away_does_not_cancel() {
 
 #[tokio::test]
 async fn running_requests_are_bounded() {
-    let limits = HttpLimits { session_requests: 2, ..HttpLimits::default() };
-    let (service, gate) = service_with(|http| http.limits(limits));
+    let limits = Limits { requests_in_flight: 2, ..Limits::default() };
+    let (server, gate, _) = server_with(limits);
+    let service = HttpService::new(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let running = [peer.start(1, "wait"), peer.start(2, "wait")];
     for id in [1, 2] {

@@ -124,7 +124,7 @@ async fn a_client_that_was_sent_away_gets_its_answer_from_a_server_that_ends() {
 
 #[tokio::test]
 async fn a_client_that_was_sent_away_and_stays_away_is_not_waited_for_for_ever() {
-    let limits = Limits { drain_time: Duration::from_millis(50), ..Limits::default() };
+    let limits = Limits { drain_timeout: Duration::from_millis(50), ..Limits::default() };
     let away = |Extension(stream): Extension<LegacyStream>| async move {
         stream.close();
         std::future::pending::<&'static str>().await

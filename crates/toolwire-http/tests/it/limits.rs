@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 use toolwire_http::server::HttpLimits;
+use toolwire_server::Limits;
 
 use crate::{
     bare::{Connection, Request, ask},
@@ -13,14 +14,15 @@ use crate::{
 
 #[tokio::test]
 async fn only_so_many_requests() {
-    let limits = HttpLimits { requests_in_flight: 1, ..HttpLimits::default() };
-    let mut fixture = Fixture::with(|http| http.limits(limits)).await;
+    let limits = Limits { requests: 1, ..Limits::default() };
+    let mut fixture = Fixture::with_limits(limits, |http| http).await;
     let mut waiting = Connection::open(fixture.address).await;
     waiting.send(&Request::call("wait", json!({}))).await;
     fixture.hears("started").await;
     let mut other = Connection::open(fixture.address).await;
     let response = other.ask(&Request::call("add", json!({ "a": 1, "b": 2 }))).await;
     assert_eq!((response.status(), response.code()), (429, -32603));
+    assert_eq!(response.json()["error"]["data"]["limit"], "requests");
     fixture.go.notify_one();
     assert_eq!(waiting.response().await.status(), 200);
     let response = other.ask(&Request::call("add", json!({ "a": 1, "b": 2 }))).await;

@@ -1,8 +1,8 @@
 //! `subscriptions/listen`: acknowledged first, tagged, and ended with a result.
 
 use serde_json::json;
-use toolwire_http::server::HttpLimits;
-use toolwire_server::tool;
+
+use toolwire_server::{Limits, tool};
 
 use crate::{
     bare::{Connection, Request, ask},
@@ -56,8 +56,8 @@ async fn a_fault_is_answered_as_json() {
 
 #[tokio::test]
 async fn only_so_many_listeners() {
-    let limits = HttpLimits { listen_streams: 2, ..HttpLimits::default() };
-    let fixture = Fixture::with(|http| http.limits(limits)).await;
+    let limits = Limits { listeners: 2, ..Limits::default() };
+    let fixture = Fixture::with_limits(limits, |http| http).await;
     let mut open = Vec::new();
     for _ in 0..2 {
         let mut connection = Connection::open(fixture.address).await;

@@ -266,7 +266,7 @@ async fn a_slow_answer_becomes_a_stream_that_stays_alive() {
 #[tokio::test]
 async fn a_handler_has_its_time() {
     let limits = toolwire_server::Limits {
-        handler_time: Duration::from_millis(20),
+        handler_timeout: Duration::from_millis(20),
         ..toolwire_server::Limits::default()
     };
     let mut fixture = Fixture::with_limits(limits, |http| http).await;

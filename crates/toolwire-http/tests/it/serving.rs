@@ -55,7 +55,7 @@ async fn running_requests_may_finish() {
 #[tokio::test]
 async fn those_that_do_not_finish_are_cut_off() {
     let limits = toolwire_server::Limits {
-        drain_time: Duration::from_millis(20),
+        drain_timeout: Duration::from_millis(20),
         ..toolwire_server::Limits::default()
     };
     let mut fixture = Fixture::with_limits(limits, |http| http).await;

@@ -316,7 +316,7 @@ async fn shutting_down_lets_running_requests_finish() {
 
 #[tokio::test]
 async fn those_that_do_not_finish_are_cut_off() {
-    let limits = Limits { drain_time: Duration::from_millis(20), ..Limits::default() };
+    let limits = Limits { drain_timeout: Duration::from_millis(20), ..Limits::default() };
     let mut fixture = Fixture::with_limits(limits, |http| http.websocket(true)).await;
     let mut socket = open(fixture.address).await;
     socket.send(call("hang")).await.unwrap();

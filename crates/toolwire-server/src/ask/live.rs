@@ -27,6 +27,12 @@ impl Asks {
         Self(Arc::new(Mutex::new(Correlator::new(limit))))
     }
 
+    /// No more answers will come: whoever waits for one is told, and nothing more is asked.
+    pub(crate) fn close(&self) {
+        // A correlator without room refuses every question; dropping the old one tells those who wait.
+        *self.lock() = Correlator::new(0);
+    }
+
     /// Hands a response to whoever waits for it. Says whether somebody did.
     pub(crate) fn deliver(&self, response: Response) -> bool {
         let waiting = response.id.as_ref().and_then(|id| self.lock().take(id));
@@ -59,6 +65,7 @@ pub(super) async fn ask(cx: &Context, request: &InputRequest, time: Duration) ->
     if !cx.0.outbox.send_message(message).await {
         return Err(AskError::Closed);
     }
+    let _clock = cx.question_opened();
     let outcome = match tokio::time::timeout(time, answered).await {
         Ok(outcome) => outcome.map_err(|_| AskError::Closed)?,
         Err(_) => return Err(AskError::TimedOut),

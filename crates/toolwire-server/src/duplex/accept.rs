@@ -19,7 +19,7 @@ impl Server {
     /// `connections` says are served at once; further ones wait to be accepted.
     ///
     /// At the end the listener is dropped first, so that nobody new comes in, and then running requests may finish
-    /// within the limit `drain_time`.
+    /// within the limit `drain_timeout`.
     ///
     /// # Cancel safety
     /// Dropping the future ends every connection at once.

@@ -1,89 +1,60 @@
 //! Batches, which exist in 2025-03-26 alone: an array of messages in, an array of answers out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use tokio::task::JoinSet;
-use toolwire_protocol::{
-    Message, RpcError,
-    envelope::{parse_batch, write_error},
-    peek::Peek,
-};
+use toolwire_transport::ledger::{Account, Charge, Ledger};
 
-use super::{Admitted, Connection};
-use crate::{
-    Context,
-    engine::{Answered, Call},
-};
+use super::{Connection, ReplyTo};
+use crate::engine::{Incoming, join_answers};
 
-/// Handles one batch. Its requests run side by side; their answers leave together.
-pub(super) fn handle(connection: &Arc<Connection>, bytes: &Bytes) {
-    let messages = match parse_batch(bytes, connection.server.limits().batch_messages) {
-        Ok(messages) => messages,
-        Err(fault) => return connection.refuse_envelope(&fault),
-    };
-    let mut answers = Vec::new();
-    let mut running = JoinSet::new();
-    for message in messages {
-        let admitted = message.map(|message| {
-            let peek = match &message {
-                Message::Request(request) => Peek::of(&request.params),
-                _ => Peek::default(),
-            };
-            connection.admit(message, peek.into())
-        });
-        match admitted {
-            // Batches and stateless requests belong to different eras, and a subscription would hold the rest up.
-            Ok(Admitted::Call(call)) if call.context().0.version.is_modern() => {
-                let error = RpcError::invalid_request("a stateless request cannot be part of a batch");
-                answers.push(Answered::of(call.context(), Err(error)).body);
-            }
-            Ok(Admitted::Call(call)) => match connection.flights.admit_now(call.context()) {
-                Ok(()) => {
-                    running.spawn(fly(Arc::clone(connection), call));
-                }
-                Err(refusal) => answers.push(Answered::of(call.context(), Err(refusal.rpc_error())).body),
-            },
-            Ok(Admitted::Answered(bytes)) => answers.push(bytes),
-            Ok(Admitted::Done) => {}
-            Err(fault) => answers.push(write_error(fault.id.as_ref(), &fault.rpc_error())),
-        }
-    }
-    let connection = Arc::clone(connection);
-    tokio::spawn(async move {
-        let mut done = Vec::new();
-        while let Some(joined) = running.join_next().await {
-            let Ok((cx, answer)) = joined else { continue };
-            answers.extend(answer);
-            done.push(cx);
-        }
-        if !answers.is_empty() {
-            connection.post(join(&answers));
-        }
-        // Only now, so that a connection that drains waits for the answers to be on their way.
-        for cx in &done {
-            connection.land(cx);
-        }
-    });
+/// The answers to one batch, until they are all there and leave together.
+#[derive(Debug)]
+pub(crate) struct BatchAnswers(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    answers: Vec<Bytes>,
+    /// How many are still to come.
+    open: usize,
+    charge: Charge,
 }
 
-/// Runs one request of a batch. It has no answer when it was cancelled.
-async fn fly(connection: Arc<Connection>, call: Call) -> (Context, Option<Bytes>) {
-    let cx = call.context().clone();
-    let answer = connection.outcome(call).await;
-    cx.0.outbox.abandon();
-    (cx, answer)
+impl BatchAnswers {
+    fn new(open: usize, ledger: &Ledger) -> Self {
+        Self(Mutex::new(State { answers: Vec::new(), open, charge: ledger.empty_charge(Account::AnswerBytes) }))
+    }
+
+    /// Takes one answer, or none for a request that was cancelled. Gives all of them once they are there.
+    pub(crate) fn take(&self, answer: Option<Bytes>) -> Option<Bytes> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = answer {
+            state.charge.grow_unchecked(answer.len());
+            state.answers.push(answer);
+        }
+        state.open -= 1;
+        (state.open == 0 && !state.answers.is_empty()).then(|| join_answers(&state.answers))
+    }
 }
 
-fn join(answers: &[Bytes]) -> Bytes {
-    let mut out = Vec::with_capacity(2 + answers.iter().map(|answer| answer.len() + 1).sum::<usize>());
-    out.push(b'[');
-    for (position, answer) in answers.iter().enumerate() {
-        if position > 0 {
-            out.push(b',');
+impl Connection {
+    /// Handles one batch. Its requests run side by side, each let in like any other; their answers leave together.
+    pub(super) async fn batch(self: &Arc<Self>, bytes: &Bytes) {
+        let session = self.session();
+        let view = session.map_or_else(|| self.server.without_session(), |session| session.view());
+        let messages = match self.server.receive_batch(bytes, None, view, session) {
+            Ok(messages) => messages,
+            Err(fault) => return self.refuse_envelope(&fault),
+        };
+        let answers = messages
+            .iter()
+            .filter(|(incoming, _)| matches!(incoming, Incoming::Request(..) | Incoming::Answered(_)))
+            .count();
+        let all = Arc::new(BatchAnswers::new(answers, self.ledger()));
+        // Each holds on to the bytes of the whole batch, and none of them weighs more than its share.
+        let weight = bytes.len().div_ceil(messages.len().max(1));
+        for (incoming, peek) in messages {
+            self.take_in(incoming, peek, weight, ReplyTo::Batch(Arc::clone(&all))).await;
         }
-        out.extend_from_slice(answer);
     }
-    out.push(b']');
-    out.into()
 }

@@ -1,4 +1,4 @@
-//! One request being served.
+//! One request being served, from its admission to its answer.
 
 use std::{
     fmt,
@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, OnceLock},
     task::{Context as Task, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,136 +15,174 @@ use toolwire_protocol::{
     classify::handler_error_status,
     peek::{MetaPeek, Peek},
 };
-use toolwire_transport::FairQueue;
+use toolwire_transport::{
+    FairQueue,
+    ledger::{Charge, Ledger, LimitReached},
+};
 
-use super::{Session, rounds};
+use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Client, Context, Extensions, Reply, Server,
-    context::Exchange,
+    Client, Context, Extensions, Limits, Reply, Server,
+    admission::{Place, busy},
+    context::RequestInner,
     dispatch::{Shielded, dispatch, encode},
     extract::ProgressGuard,
     outbox::Outbox,
 };
 
-/// Where a request comes from, as far as the era matters.
-#[derive(Clone, Debug)]
+/// How a request came in.
+#[derive(Debug)]
 #[non_exhaustive]
-pub enum Seat {
-    /// A modern request: everything about its client is in the request.
-    Modern(Version),
-    /// A request of a legacy client that has shaken hands.
-    Legacy(Session),
-    /// A legacy request without a session: nothing is known of its client.
-    Sessionless(Version),
+pub struct Arrival<'a> {
+    ledger: &'a Ledger,
+    bytes: Weight,
+    extensions: Extensions,
+    queue: Option<FairQueue>,
+}
+
+#[derive(Debug)]
+enum Weight {
+    Charged(Charge),
+    Uncharged(usize),
+}
+
+impl<'a> Arrival<'a> {
+    /// A request of so many bytes, charged to `ledger` until it is answered.
+    pub fn new(ledger: &'a Ledger, bytes: usize, extensions: Extensions) -> Self {
+        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, queue: None }
+    }
+
+    /// A request whose bytes were charged to `ledger` while they were read.
+    pub fn charged(ledger: &'a Ledger, bytes: Charge, extensions: Extensions) -> Self {
+        Self { ledger, bytes: Weight::Charged(bytes), extensions, queue: None }
+    }
+
+    /// What the request sends before its answer goes out by `queue`, together with what others send. Otherwise it
+    /// is read from the call.
+    #[must_use]
+    pub fn over(mut self, queue: FairQueue) -> Self {
+        self.queue = Some(queue);
+        self
+    }
 }
 
 /// The answer to a request: its bytes, and the HTTP status for those who need one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Answered {
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
+pub struct EncodedResponse {
     /// The HTTP status.
     pub status: u16,
     /// The JSON-RPC response.
     pub body: Bytes,
 }
 
-/// A request being served. As a future, it resolves to the answer; dropping it stops the handler.
+/// How a request has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a transport must handle every case")]
+pub enum Outcome {
+    /// With an answer.
+    Answered(EncodedResponse),
+    /// The client has cancelled it, and waits for no answer.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The bytes of the answer, if there is one.
+    pub fn into_body(self) -> Option<Bytes> {
+        match self {
+            Self::Answered(answer) => Some(answer.body),
+            Self::Cancelled => None,
+        }
+    }
+}
+
+/// A request being served. As a future, it resolves to its [`Outcome`]; dropping it stops the handler.
 ///
-/// What the handler sends before its answer is read with [`next_message`](Self::next_message), or goes to the
-/// queue given to [`over`](Self::over).
+/// It has a place on the ledgers from its start to its answer, and ends by itself when it is cancelled or the handler
+/// takes longer than `handler_timeout`. It must be polled for that, so a call that does not end at its first poll
+/// belongs into a task, never into something that a client can hold up, like the body of a response.
 #[must_use]
 pub struct Call {
-    pub(crate) cx: Context,
+    cx: Context,
     work: Option<Shielded>,
+    /// `None` once it is answered.
+    place: Option<Place>,
+    /// Started at the first poll that is not the last one: most requests need no clock.
+    clock: Option<HandlerClock>,
+    timeout: Option<Duration>,
     /// Whether the handler is run a second time when it asks, to see if it asks the same.
     replay_check: bool,
 }
 
 impl Call {
-    /// Starts a request whose own messages are read from the call.
+    /// Takes a request in.
     ///
     /// # Errors
-    /// The answer, when the request fails before it reaches a handler.
-    #[expect(clippy::needless_pass_by_value, reason = "a seat is taken by one call")]
+    /// The answer, when a limit is met or the request fails before it reaches a handler.
+    #[expect(clippy::needless_pass_by_value, reason = "an origin is taken by one call")]
     pub fn new(
         server: &Server,
         request: Request,
         peek: Box<Peek>,
-        seat: Seat,
-        extensions: Extensions,
-    ) -> Result<Self, Answered> {
-        Self::start(server, request, peek, &seat, extensions, Outbox::own())
-    }
-
-    /// Starts a request whose messages go out by `queue`, together with those of others.
-    ///
-    /// # Errors
-    /// The answer, when the request fails before it reaches a handler.
-    #[expect(clippy::needless_pass_by_value, reason = "a seat is taken by one call")]
-    pub fn over(
-        queue: FairQueue,
-        server: &Server,
-        request: Request,
-        peek: Box<Peek>,
-        seat: Seat,
-        extensions: Extensions,
-    ) -> Result<Self, Answered> {
-        Self::start(server, request, peek, &seat, extensions, Outbox::shared(queue))
-    }
-
-    fn start(
-        server: &Server,
-        request: Request,
-        peek: Box<Peek>,
-        seat: &Seat,
-        extensions: Extensions,
-        outbox: Outbox,
-    ) -> Result<Self, Answered> {
-        let (version, client) = match seat {
-            Seat::Modern(version) => match check_log_level(peek.meta.as_ref()) {
+        origin: RequestOrigin,
+        arrival: Arrival<'_>,
+    ) -> Result<Self, EncodedResponse> {
+        let (version, client) = match &origin {
+            RequestOrigin::Modern(version) => match check_meta(peek.meta.as_ref(), server.limits()) {
                 Ok(()) => (*version, OnceLock::new()),
-                Err(error) => return Err(Answered::error(&request, *version, error)),
+                Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
-            Seat::Legacy(session) => (session.version(), session.client().into()),
-            Seat::Sessionless(version) => (*version, Client::of_request(*version, None).into()),
+            RequestOrigin::Session(session) => (session.version(), session.client().into()),
+            RequestOrigin::Sessionless(version) => (*version, Client::of_request(*version, None).into()),
         };
+        let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
+        let place = match arrival.bytes {
+            Weight::Charged(bytes) => Place::with_bytes(arrival.ledger, listener, bytes),
+            Weight::Uncharged(bytes) => Place::take(arrival.ledger, listener, bytes),
+        };
+        let place = place.map_err(|reached| EncodedResponse::busy(&request, version, &reached))?;
         let Request { id, method, params, .. } = request;
-        let cx = Context(Arc::new(Exchange {
+        let cx = Context(Arc::new(RequestInner {
             id,
             method,
             version,
             params,
             peek,
             client,
-            outbox,
+            outbox: match arrival.queue {
+                Some(queue) => Outbox::shared(queue),
+                None => Outbox::own(arrival.ledger.clone()),
+            },
             cancel: OnceLock::new(),
-            extensions,
+            extensions: arrival.extensions,
             captures: OnceLock::new(),
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
             board: OnceLock::new(),
-            asks: match seat {
-                Seat::Legacy(session) => Some(session.asks()),
-                Seat::Modern(_) | Seat::Sessionless(_) => None,
+            asking: OnceLock::new(),
+            asks: match &origin {
+                RequestOrigin::Session(session) => Some(session.asks()),
+                RequestOrigin::Modern(_) | RequestOrigin::Sessionless(_) => None,
             },
+            ledger: arrival.ledger.clone(),
             server: server.clone(),
         }));
-        if let Seat::Legacy(session) = seat
-            && let Some(result) = session.answer(&cx)
-        {
-            return Err(Answered::of(&cx, result));
+        if let Some(result) = session::answer(&origin, &cx) {
+            return Err(EncodedResponse::of(&cx, result));
         }
         let replay_check = cfg!(debug_assertions) && server.replay_check();
-        Ok(Self { cx, work: None, replay_check })
+        let timeout = (!listener).then(|| server.limits().handler_timeout);
+        Ok(Self { cx, work: None, place: Some(place), clock: None, timeout, replay_check })
     }
 
-    /// The same request once more, as if it had just come in, with nowhere to send messages.
-    pub(super) fn again(cx: &Context) -> Self {
+    /// The same request once more, as if it had just come in, with nowhere to send messages. Part of the call that it
+    /// repeats: it has no place and no clock of its own.
+    pub(super) fn again(cx: &Context) -> impl Future<Output = Context> + Send + use<> {
         let first = &cx.0;
-        let outbox = Outbox::own();
+        let outbox = Outbox::own(first.ledger.clone());
         outbox.abandon();
-        let cx = Context(Arc::new(Exchange {
+        let cx = Context(Arc::new(RequestInner {
             id: first.id.clone(),
             method: first.method.clone(),
             version: first.version,
@@ -158,11 +197,17 @@ impl Call {
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
             board: Box::new(Mutex::new(cx.board().as_before())).into(),
+            asking: OnceLock::new(),
             asks: None,
+            ledger: first.ledger.clone(),
             server: first.server.clone(),
         }));
-        let work = Some(Shielded(dispatch(cx.clone())));
-        Self { cx, work, replay_check: false }
+        let work = Shielded(dispatch(cx.clone()));
+        async move {
+            // Only its footprint matters, not how it ends.
+            let _ = rounds::until_settled(&cx, work).await;
+            cx
+        }
     }
 
     /// The request's context.
@@ -170,23 +215,15 @@ impl Call {
         &self.cx
     }
 
-    /// Waits for the next message that the handler sends before its answer.
-    ///
-    /// # Cancel safety
-    /// A future that is dropped before it is ready has taken no message.
-    pub async fn next_message(&self) -> Option<Bytes> {
-        self.cx.0.outbox.next().await
+    /// What the handler sends before its answer, to be read while the call is driven elsewhere. Only for calls that
+    /// are not [`over`](Arrival::over) a queue.
+    pub fn messages(&self) -> Messages {
+        Messages(self.cx.0.outbox.own_queue())
     }
 
-    /// The same as [`next_message`](Self::next_message), without borrowing the call.
-    pub fn take_message(&self) -> impl Future<Output = Option<Bytes>> + Send + use<> {
-        let cx = self.cx.clone();
-        async move { cx.0.outbox.next().await }
-    }
-
-    /// Whether a message is waiting to be taken.
-    pub fn has_messages(&self) -> bool {
-        self.cx.0.outbox.has_messages()
+    /// Whether the handler has sent something. If it has not, the task is woken when it does.
+    pub fn poll_sent(&self, task: &Task<'_>) -> Poll<()> {
+        self.cx.0.outbox.poll_opened(task)
     }
 
     /// Closes the way for messages and gives those that are left: they go before the answer, and nothing
@@ -195,16 +232,32 @@ impl Call {
         self.cx.0.outbox.drain()
     }
 
-    /// Ends the call with an error of the transport's own, for instance because it took too long.
-    pub fn fail(self, error: RpcError) -> Answered {
-        self.cancel();
-        Answered::of(&self.cx, Err(error))
+    /// Closes the way for messages; those that are left can still be read from [`messages`](Self::messages).
+    pub fn close_messages(&self) {
+        self.cx.0.outbox.close_own();
     }
 
-    /// Tells the handler's other tasks that the request is over.
-    pub fn cancel(&self) {
-        self.cx.cancel().cancel();
-        self.cx.0.outbox.abandon();
+    /// Drives the call to its end; the answer becomes the last of its messages.
+    pub async fn run(mut self) {
+        let outcome = (&mut self).await;
+        self.reply(outcome);
+    }
+
+    /// Sends the answer behind the messages, by the same way, and nothing after it.
+    pub(crate) fn reply(&self, outcome: Outcome) {
+        match outcome {
+            // That the way is closed means that the client is gone, which its transport notices.
+            Outcome::Answered(answer) => {
+                let _ = self.cx.0.outbox.finish(answer.body);
+            }
+            Outcome::Cancelled => self.cx.0.outbox.abandon(),
+        }
+    }
+
+    /// Ends the call before it has begun.
+    pub fn refuse(mut self, error: RpcError) -> EncodedResponse {
+        self.end();
+        EncodedResponse::of(&self.cx, Err(error))
     }
 
     fn poll_result(&mut self, task: &mut Task<'_>) -> Poll<Result<Reply, RpcError>> {
@@ -221,22 +274,63 @@ impl Call {
                 Poll::Ready(result) => rounds::Next::Done(result),
             };
             match next {
-                rounds::Next::Done(result) => {
-                    // Dropped before the answer leaves: whatever the handler holds is released by then.
-                    self.work = None;
-                    return Poll::Ready(result);
-                }
+                rounds::Next::Done(result) => return Poll::Ready(result),
                 rounds::Next::Run(answer) => self.work = Some(Shielded(answer)),
             }
         }
     }
+
+    /// Why a request that goes on has to end all the same.
+    fn poll_stopped(&mut self, task: &mut Task<'_>) -> Poll<Outcome> {
+        let cx = &self.cx;
+        if cx.cancel().poll_cancelled(task).is_ready() {
+            return Poll::Ready(Outcome::Cancelled);
+        }
+        let Some(limit) = self.timeout else { return Poll::Pending };
+        let clock = self.clock.get_or_insert_with(|| HandlerClock::start(limit));
+        if clock.poll_overdue(cx, task).is_pending() {
+            return Poll::Pending;
+        }
+        tracing::warn!(request = ?cx, "a handler took too long and was stopped");
+        cx.cancel().cancel();
+        let error = format!("the handler took longer than {} s (limit handler_timeout)", limit.as_secs_f64());
+        Poll::Ready(Outcome::Answered(EncodedResponse::of(cx, Err(RpcError::internal(error)))))
+    }
+
+    /// Gives back what the request holds before its answer leaves: the handler and its place.
+    fn end(&mut self) {
+        self.work = None;
+        self.clock = None;
+        self.place = None;
+    }
 }
 
 impl Future for Call {
-    type Output = Answered;
+    type Output = Outcome;
 
-    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answered> {
-        self.poll_result(task).map(|result| Answered::of(&self.cx, result))
+    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Outcome> {
+        let outcome = if self.cx.is_cancelled() {
+            Outcome::Cancelled
+        } else if let Poll::Ready(result) = self.poll_result(task) {
+            // Dropped first: whatever the handler holds is released when the answer is written.
+            self.work = None;
+            Outcome::Answered(EncodedResponse::of(&self.cx, result))
+        } else {
+            std::task::ready!(self.poll_stopped(task))
+        };
+        self.end();
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if self.place.is_some() {
+            tracing::debug!(request = ?self.cx, "nobody waits for a request any more; it is cancelled");
+            // Tells tasks that the handler has started.
+            self.cx.cancel().cancel();
+            self.cx.0.outbox.abandon();
+        }
     }
 }
 
@@ -246,7 +340,26 @@ impl fmt::Debug for Call {
     }
 }
 
-impl Answered {
+/// What a request sends before its answer and, if the call is [run](Call::run), the answer; then the end.
+#[derive(Debug)]
+pub struct Messages(FairQueue);
+
+impl Messages {
+    /// The next message; `None` after the last. Only the last one who polled is woken.
+    pub fn poll_next(&self, task: &mut Task<'_>) -> Poll<Option<Bytes>> {
+        self.0.poll_next(task)
+    }
+
+    /// The same to be awaited.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has taken no message.
+    pub async fn next(&self) -> Option<Bytes> {
+        self.0.next().await
+    }
+}
+
+impl EncodedResponse {
     pub(crate) fn of(cx: &Context, result: Result<Reply, RpcError>) -> Self {
         let status = match &result {
             Ok(_) => 200,
@@ -260,13 +373,32 @@ impl Answered {
         let error = toolwire_protocol::codec::adapt_error(version, error);
         Self { status, body: toolwire_protocol::envelope::write_error(Some(&request.id), &error) }
     }
+
+    fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {
+        tracing::warn!(%reached, "a request was refused");
+        Self { status: 429, ..Self::error(request, version, busy(reached)) }
+    }
 }
 
-fn check_log_level(meta: Option<&MetaPeek>) -> Result<(), RpcError> {
-    match meta.and_then(|meta| meta.log_level.as_deref()) {
-        Some(text) if Client::log_level(text).is_none() => {
-            Err(RpcError::invalid_params(format!("unknown log level {text:?}")))
-        }
-        _ => Ok(()),
+/// What a modern client says of itself must be readable and short.
+fn check_meta(meta: Option<&MetaPeek>, limits: &Limits) -> Result<(), RpcError> {
+    let Some(meta) = meta else { return Ok(()) };
+    if let Some(text) = meta.log_level.as_deref()
+        && Client::log_level(text).is_none()
+    {
+        return Err(RpcError::invalid_params(format!("unknown log level {text:?}")));
     }
+    let bytes = |member: &Option<Bytes>| member.as_ref().map_or(0, Bytes::len);
+    check_client_facts(bytes(&meta.client_info) + bytes(&meta.client_capabilities), limits)
+}
+
+/// A client describes itself in a few hundred bytes; what it sends beyond the limit would be kept for nothing.
+pub(super) fn check_client_facts(bytes: usize, limits: &Limits) -> Result<(), RpcError> {
+    let limit = limits.client_facts_bytes;
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(RpcError::invalid_params(format!(
+        "the client's name and capabilities take {bytes} bytes, more than the limit client_facts_bytes allows ({limit})"
+    )))
 }

@@ -1,53 +1,28 @@
 //! For transports: how requests get in, and how their messages and answers get out.
 //!
-//! Handlers never see this. A transport parses a [`Message`], asks
-//! [`Server::classify`] what it is, and starts a [`Call`] for it at a [`Seat`]: as a modern request that stands
-//! alone, or as one of a legacy [`Session`].
+//! Handlers never see this. A transport parses a message, asks [`Server::receive`] what is to be done with it, and
+//! starts a [`Call`] for a request. The call is the one engine: it takes its place on the ledgers, runs the handler,
+//! ends it when it is cancelled or takes too long, and gives the answer. A transport only drives it and writes down
+//! what it says.
 
 mod call;
-mod flights;
+mod clock;
+mod origin;
 mod rounds;
 mod session;
 
-pub use call::{Answered, Call, Seat};
-pub(crate) use flights::{Flights, Refusal};
+pub use call::{Arrival, Call, EncodedResponse, Messages, Outcome};
+pub(crate) use clock::AskingTime;
+pub use origin::{Incoming, RequestOrigin, join_answers};
 pub use session::Session;
 
-use toolwire_protocol::{
-    Message,
-    classify::{Fault, HeaderView, LegacyView, Verdict, classify},
-    peek::Peek,
-};
+pub use crate::admission::{Refusal, Requests};
+
+use toolwire_protocol::{classify::Fault, peek::Peek};
 
 use crate::Server;
 
 impl Server {
-    /// Says what a message is and whether it may pass: the ladder, for what this server offers now.
-    pub fn classify(
-        &self,
-        message: &Message,
-        peek: &Peek,
-        http: Option<&HeaderView<'_>>,
-        session: Option<&Session>,
-    ) -> Verdict {
-        let legacy = match session {
-            Some(session) => session.view(),
-            None => self.without_session(),
-        };
-        self.classify_as(message, peek, http, legacy)
-    }
-
-    /// The same for a transport that keeps its sessions itself and knows best what is behind a message.
-    pub fn classify_as(
-        &self,
-        message: &Message,
-        peek: &Peek,
-        http: Option<&HeaderView<'_>>,
-        legacy: LegacyView,
-    ) -> Verdict {
-        classify(message, peek, http, self.catalog().served(self.has_legacy()), legacy)
-    }
-
     /// Checks the headers that mirror the arguments of a `tools/call`; `lookup` finds one by its lower-case
     /// name. An unknown tool has none to check.
     ///
@@ -73,11 +48,5 @@ impl Server {
     pub fn until_shutdown(&self) -> impl Future<Output = ()> + Send + use<> {
         let shutdown = self.shutting_down().clone();
         async move { shutdown.cancelled().await }
-    }
-
-    /// What the ladder has to know of a client without a handshake.
-    pub fn without_session(&self) -> LegacyView {
-        let legacy = self.catalog().served(self.has_legacy()).latest_legacy();
-        if legacy.is_some() { LegacyView::NoPeer } else { LegacyView::Off }
     }
 }

@@ -1,6 +1,10 @@
 //! The rounds of a request that asks: where they begin, and where one ends.
 
-use std::task::Context as Task;
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context as Task, Poll},
+};
 
 use toolwire_protocol::{
     Method, RpcError,
@@ -12,7 +16,7 @@ use super::Call;
 use crate::{
     Context, Reply,
     ask::{MAX_ROUNDS, NeedInput, live_rounds},
-    dispatch::dispatch,
+    dispatch::{Shielded, dispatch},
     handler::Answer,
 };
 
@@ -60,6 +64,16 @@ pub(super) fn settled(cx: &Context, task: &Task<'_>) -> bool {
     cx.may_suspend() && cx.board().is_settled(task.waker())
 }
 
+/// Runs a handler until it is done, or waits for answers and nothing else.
+pub(super) async fn until_settled(cx: &Context, mut work: Shielded) -> Option<Result<Reply, RpcError>> {
+    poll_fn(|task| match Pin::new(&mut work).poll(task) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending if settled(cx, task) => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
 /// Ends a round: the questions go to the client, with everything there is to remember.
 pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
     let call = cx.call_name();
@@ -80,10 +94,8 @@ pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
 
 /// Runs the handler a second time before its questions go out, and refuses one that asks or does something else.
 pub(super) async fn check_replay(cx: Context) -> Result<Reply, RpcError> {
-    let mut again = Call::again(&cx);
-    // Only its footprint matters, not how it ends.
-    let _ = (&mut again).await;
-    let (first, second) = (cx.board().footprint(), again.context().board().footprint());
+    let again = Call::again(&cx).await;
+    let (first, second) = (cx.board().footprint(), again.board().footprint());
     match first.difference(&second) {
         None => suspend(&cx),
         Some(difference) => {

@@ -1,7 +1,7 @@
 //! One legacy client, from its `initialize` on. This is the only place in the server that knows sessions.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -9,19 +9,23 @@ use bytes::Bytes;
 use toolwire_protocol::{
     Method, Params, Request, Response, RpcError, Version,
     classify::LegacyView,
-    envelope::{write_error, write_notification, write_response},
+    envelope::{write_error, write_response},
     wire::{
-        InitializeRequestParams, InitializeResult, NotificationParams, ResourceUpdatedNotificationParams,
-        SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+        InitializeRequestParams, InitializeResult, SetLevelRequestParams, SubscribeRequestParams,
+        UnsubscribeRequestParams,
     },
 };
-use toolwire_transport::FairQueue;
+use toolwire_transport::{
+    FairQueue,
+    ledger::{Account, Charge, Ledger},
+};
 
-use super::Answered;
+use super::{EncodedResponse, RequestOrigin, call::check_client_facts};
 use crate::{
     Client, Context, Reply, Server,
+    admission::busy,
     ask::Asks,
-    notify::{Change, Filter, Subscriber},
+    notify::{Filter, Subscriber},
 };
 
 /// What the handshake with a legacy client fixed, and what the client has asked for since. Cheap to clone.
@@ -36,15 +40,38 @@ struct Inner {
     subscriber: Arc<Subscriber>,
     subscriptions: usize,
     asks: Asks,
+    ledger: Ledger,
+    _session: Charge,
+    _facts: Charge,
+    /// The URIs that are subscribed to.
+    uris: Mutex<Charge>,
 }
 
+/// What a session takes besides what its client says of itself, about.
+const SESSION_BYTES: usize = 1024;
+
+/// How many bytes a fact takes once it is decoded, for each byte of its text, about.
+const DECODED_FACTOR: usize = 8;
+
 impl Session {
-    /// Answers `initialize`, and starts a session if all is well.
+    /// Answers `initialize`, and starts a session if all is well. What it holds is charged below `caller`.
     ///
     /// # Errors
     /// The answer, when there can be no session.
-    pub fn initialize(server: &Server, request: &Request) -> Result<(Self, Answered), Answered> {
-        let refuse = |error: &RpcError| Answered { status: 200, body: write_error(Some(&request.id), error) };
+    pub fn initialize(
+        server: &Server,
+        request: &Request,
+        caller: &Ledger,
+    ) -> Result<(Self, EncodedResponse), EncodedResponse> {
+        let refuse = |error: &RpcError| EncodedResponse { status: 200, body: write_error(Some(&request.id), error) };
+        let facts = request.params.text().len();
+        check_client_facts(facts, server.limits()).map_err(|error| refuse(&error))?;
+        let ledger = server.connection_ledger(caller);
+        let charge = |account, amount| {
+            ledger.charge(account, amount).map_err(|reached| EncodedResponse { status: 429, ..refuse(&busy(&reached)) })
+        };
+        let session = charge(Account::Sessions, 1)?;
+        let facts = charge(Account::SessionBytes, SESSION_BYTES + facts * DECODED_FACTOR)?;
         let params: InitializeRequestParams = request
             .params
             .decode()
@@ -62,6 +89,10 @@ impl Session {
                 refuse(&RpcError::internal("the description of the server could not be serialised"))
             })?;
         let session = Self(Arc::new(Inner {
+            _session: session,
+            _facts: facts,
+            uris: Mutex::new(ledger.empty_charge(Account::SubscriptionBytes)),
+            ledger,
             version,
             client: Client::from_handshake(version, params.capabilities, params.client_info),
             initialized: AtomicBool::new(false),
@@ -69,12 +100,22 @@ impl Session {
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
         }));
-        Ok((session, Answered { status: 200, body }))
+        Ok((session, EncodedResponse { status: 200, body }))
     }
 
     /// The version that was agreed on.
     pub fn version(&self) -> Version {
         self.0.version
+    }
+
+    /// What is held for the session.
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
+    }
+
+    /// No more answers will come: whoever waits for one is told.
+    pub(crate) fn close_questions(&self) {
+        self.0.asks.close();
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -106,7 +147,7 @@ impl Session {
     }
 
     /// Answers what concerns the session itself; `None` for everything that has a handler.
-    pub(crate) fn answer(&self, cx: &Context) -> Option<Result<Reply, RpcError>> {
+    fn answer(&self, cx: &Context) -> Option<Result<Reply, RpcError>> {
         let params = cx.params();
         let outcome = match cx.method().known()? {
             Method::Ping => Ok(()),
@@ -133,15 +174,27 @@ impl Session {
                     "at most {limit} resources can be subscribed to"
                 )));
             }
-            filter.uris.insert(params.uri);
+            let bytes = params.uri.len();
+            if !filter.uris.contains(&params.uri) {
+                self.uris().grow(bytes).map_err(|reached| busy(&reached))?;
+                filter.uris.insert(params.uri);
+            }
             Ok(())
         })
     }
 
     fn unsubscribe(&self, params: &Params) -> Result<(), RpcError> {
         let params: UnsubscribeRequestParams = decode(Method::Unsubscribe, params)?;
-        self.0.subscriber.update(|filter| filter.uris.remove(&params.uri));
+        self.0.subscriber.update(|filter| {
+            if filter.uris.remove(&params.uri) {
+                self.uris().shrink(params.uri.len());
+            }
+        });
         Ok(())
+    }
+
+    fn uris(&self) -> MutexGuard<'_, Charge> {
+        self.0.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends changes without being asked, until the connection ends or the server shuts down.
@@ -168,21 +221,20 @@ impl Session {
 async fn next_message(subscriber: &Subscriber) -> Option<Bytes> {
     loop {
         // Parameters of our own can always be written.
-        if let Ok(message) = message_of(subscriber.next().await?) {
+        if let Ok(message) = subscriber.next().await?.message(None) {
             return Some(message);
         }
     }
 }
 
-fn message_of(change: Change) -> serde_json::Result<Bytes> {
-    let list = |method: Method| write_notification(&method.into(), &NotificationParams::new());
-    match change {
-        Change::Tools => list(Method::ToolListChanged),
-        Change::Prompts => list(Method::PromptListChanged),
-        Change::Resources => list(Method::ResourceListChanged),
-        Change::Updated(uri) => {
-            let params = ResourceUpdatedNotificationParams::new(uri);
-            write_notification(&Method::ResourceUpdated.into(), &params)
+/// Answers what concerns the session itself, also where there is none: then nothing is remembered, and nobody is told
+/// off for a level that no message will have. `None` for everything that has a handler.
+pub(super) fn answer(origin: &RequestOrigin, cx: &Context) -> Option<Result<Reply, RpcError>> {
+    match origin {
+        RequestOrigin::Modern(_) => None,
+        RequestOrigin::Session(session) => session.answer(cx),
+        RequestOrigin::Sessionless(_) => {
+            matches!(cx.method().known(), Some(Method::Ping | Method::SetLevel)).then_some(Ok(Reply::Empty))
         }
     }
 }

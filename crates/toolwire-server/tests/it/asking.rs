@@ -12,7 +12,7 @@ use toolwire_protocol::wire::CreateMessageRequestParams;
 use toolwire_server::{
     Answer, Args, Ask, BoxError, Context, Extensions, IntoToolOutput, MemoryNonces, NeedInput, Principal,
     Question, Reply, Server, ServerBuilder, StateKeys,
-    engine::{Call, Seat},
+    engine::{Arrival, Call, RequestOrigin},
     prompt, resource, tool,
 };
 
@@ -513,9 +513,10 @@ async fn as_caller(server: &Server, who: Option<&str>, message: &Value) -> Value
     if let Some(who) = who {
         extensions.insert(Principal::new(who));
     }
-    let seat = Seat::Modern(toolwire_protocol::Version::LATEST);
-    let answered = Call::new(server, request, peek.into(), seat, extensions).unwrap().await;
-    serde_json::from_slice(&answered.body).unwrap()
+    let origin = RequestOrigin::Modern(toolwire_protocol::Version::LATEST);
+    let arrival = Arrival::new(server.ledger(), 0, extensions);
+    let outcome = Call::new(server, request, peek.into(), origin, arrival).unwrap().await;
+    serde_json::from_slice(&outcome.into_body().unwrap()).unwrap()
 }
 
 #[tokio::test]

@@ -100,12 +100,12 @@ async fn cancelling_stops_the_handler_and_says_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_takes_too_long_is_stopped() {
-    let limits = Limits { handler_time: Duration::from_secs(5), ..Limits::default() };
+    let limits = Limits { handler_timeout: Duration::from_secs(5), ..Limits::default() };
     let quick =
         Server::builder("t", "1").limits(limits).tool(tool("never", std::future::pending::<()>)).build();
     let mut wire = Wire::connect(&quick.unwrap());
     let answer = wire.ask(&modern(1, "tools/call", json!({"name": "never"}))).await;
-    assert_eq!(answer["error"]["message"], "the handler took longer than 5 s");
+    assert_eq!(answer["error"]["message"], "the handler took longer than 5 s (limit handler_timeout)");
 }
 
 #[tokio::test]

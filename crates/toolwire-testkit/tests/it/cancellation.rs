@@ -151,7 +151,7 @@ async fn reaches_a_request_that_still_waits_for_its_turn() {
 #[tokio::test]
 async fn happens_when_the_client_leaves() {
     each(async |setup: Setup| {
-        let limits = Limits { drain_time: std::time::Duration::from_millis(1), ..Limits::default() };
+        let limits = Limits { drain_timeout: std::time::Duration::from_millis(1), ..Limits::default() };
         let stage = stage(limits);
         let mut wire = setup.wire(&stage.server).await;
         wire.start("tools/call", json!({ "name": "hang" })).await;

@@ -22,7 +22,7 @@ use crate::text;
 async fn a_client_that_reads_nothing_does_not_hold_up_the_shutdown() {
     let blob = || async { "x".repeat(3 * 1024 * 1024) };
     let limits = Limits { queued_bytes: 1024 * 1024, ..Limits::default() };
-    let patience = 3 * limits.drain_time;
+    let patience = 3 * limits.drain_timeout;
     let server = Server::builder("limits", "1.0").tool(tool("blob", blob)).limits(limits).build().unwrap();
     let (ours, theirs) = memory::pair();
     let (_unread, mut sink) = ours.split();
@@ -127,7 +127,7 @@ async fn an_id_that_is_in_use_is_refused() {
 async fn a_handler_that_takes_too_long_is_stopped() {
     each(async |setup| {
         let (server, permits, _) =
-            server(Limits { handler_time: Duration::from_secs(30), ..Limits::default() });
+            server(Limits { handler_timeout: Duration::from_secs(30), ..Limits::default() });
         let patience = Duration::from_secs(60);
         let mut wire = setup.wire_with(&server, |wire| wire.patience(patience)).await;
         let before = tokio::time::Instant::now();
@@ -242,7 +242,7 @@ async fn a_batch_is_no_place_for_modern_requests() {
 async fn a_batch_does_not_wait_for_a_handler_that_takes_too_long() {
     batches()
         .run(async |setup: Setup| {
-            let (server, ..) = server(Limits { handler_time: Duration::from_secs(3), ..Limits::default() });
+            let (server, ..) = server(Limits { handler_timeout: Duration::from_secs(3), ..Limits::default() });
             let mut wire = setup.wire(&server).await;
             wire.send_raw(json!([call("a", "wait"), call("b", "quick")]).to_string()).await;
             let answers = wire.next().await;

@@ -22,7 +22,7 @@ fn server() -> (Server, Arc<Semaphore>) {
             }
         }
     };
-    let limits = Limits { drain_time: Duration::from_secs(3), ..Limits::default() };
+    let limits = Limits { drain_timeout: Duration::from_secs(3), ..Limits::default() };
     (Server::builder("shutdown", "1.0").tool(tool("wait", wait)).limits(limits).build().unwrap(), permits)
 }
 

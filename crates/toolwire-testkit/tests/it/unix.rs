@@ -134,7 +134,7 @@ async fn only_so_many_clients_at_once() {
 
 #[tokio::test]
 async fn shutting_down_lets_running_requests_finish_and_takes_no_new_ones() {
-    let mut served = Served::start(Limits { drain_time: PATIENCE, ..Limits::default() }).await;
+    let mut served = Served::start(Limits { drain_timeout: PATIENCE, ..Limits::default() }).await;
     let client = served.client().await;
     let waiting = tokio::spawn(async move { client.call("wait", json!({})).await.unwrap().text() });
     served.started.acquire().await.unwrap().forget();

@@ -9,7 +9,7 @@ mod head;
 use std::{borrow::Cow, net::IpAddr};
 
 use http::{
-    HeaderMap, HeaderName, StatusCode,
+    HeaderMap, StatusCode,
     header::{self, AsHeaderName},
     request::Parts,
     uri::Authority,
@@ -21,9 +21,6 @@ use super::{Body, config::HttpConfig, response};
 pub(crate) use head::Head;
 use head::UNREADABLE;
 
-/// A name that is text would be parsed each time it is looked for.
-pub(crate) const MCP_PROTOCOL_VERSION: HeaderName =
-    HeaderName::from_static(toolwire_protocol::headers::MCP_PROTOCOL_VERSION);
 
 /// The checks, ready to be made.
 #[derive(Debug, Default)]

@@ -2,11 +2,10 @@
 
 use http::{HeaderValue, Response, StatusCode, header};
 use toolwire_protocol::{RequestId, RpcError, classify::Fault};
+use toolwire_server::engine::Refusal;
+use toolwire_transport::ledger::LimitReached;
 
-use super::{
-    session::Refusal,
-    sessions::{EVICTABLE_AFTER, Refused},
-};
+use super::sessions::{EVICTABLE_AFTER, Refused};
 use crate::server::{Body, response};
 
 /// Why something is not done.
@@ -84,12 +83,18 @@ impl From<Refusal> for Denial {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Closed => Self::of(&Fault::UnknownSession),
-            Refusal::IdInUse => Self::new(
-                StatusCode::OK,
-                RpcError::invalid_request("a request with this id is still running; use a new id"),
-            ),
-            Refusal::TooMany => Self::busy(StatusCode::TOO_MANY_REQUESTS, "too many requests are running", 1),
+            Refusal::IdInUse => Self::new(StatusCode::OK, refusal.rpc_error()),
+            _ => Self {
+                hint: Some(Hint::RetryAfter(1)),
+                ..Self::new(StatusCode::TOO_MANY_REQUESTS, refusal.rpc_error())
+            },
         }
+    }
+}
+
+impl From<LimitReached> for Denial {
+    fn from(reached: LimitReached) -> Self {
+        Self::busy(StatusCode::TOO_MANY_REQUESTS, &reached.to_string(), 1)
     }
 }
 

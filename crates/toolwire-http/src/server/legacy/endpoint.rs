@@ -2,36 +2,39 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use tokio::sync::Semaphore;
 use toolwire_protocol::{
-    Message, Method, Request, RpcError,
-    classify::{Fault, LegacyView, Verdict},
-    envelope::write_response,
+    Request, RpcError,
+    classify::{Fault, LegacyView},
     headers::MCP_SESSION_ID,
-    peek::Peek,
-    wire::EmptyResult,
+    peek::{Peek, VersionField},
 };
 use toolwire_server::{
     Extensions, Server,
-    engine::{Call, Seat, Session},
+    engine::{Arrival, Call, EncodedResponse, RequestOrigin, Session},
 };
+use toolwire_transport::ledger::{Charge, Ledger};
 
 use super::{
-    away::AwayList,
     denial::Denial,
     event_log::{EventLog, EventLogLimits, MemoryEventLog},
-    flight::{Flight, Posted},
     handle::LegacyStream,
     id::{EventId, SessionId},
-    post::{POLLING_SINCE, Post, Shape},
+    post_response::{POLLING_SINCE, PostResponse, ResponseFormat},
     reader::Reader,
-    session::{HttpSession, Refusal},
+    reconnects::PendingReconnects,
+    running_call::{PendingResponse, RunningCall},
+    session::HttpSession,
     sessions::Sessions,
-    version_header::VersionHeader,
 };
-use crate::server::{Body, Legacy, body::KeepAlive, config::HttpConfig, read::Accepts, response};
+use crate::server::{
+    Body, Legacy,
+    body::KeepAlive,
+    config::HttpConfig,
+    edge::{self, Head},
+    read::Accepts,
+    response,
+};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(MCP_SESSION_ID);
 
@@ -41,10 +44,8 @@ pub(crate) struct LegacyEndpoint {
     pub(super) server: Server,
     pub(super) config: Arc<HttpConfig>,
     sessions: Arc<Sessions>,
-    /// Room for requests, which go on when their connection is gone and are bounded here for that reason.
-    running: Arc<Semaphore>,
     /// Clients that will come back for their answers.
-    pub(in crate::server) away: AwayList,
+    pub(in crate::server) reconnects: PendingReconnects,
 }
 
 /// What is behind the `Mcp-Session-Id` of a request.
@@ -63,6 +64,14 @@ pub(crate) enum SessionLookup {
 }
 
 impl SessionLookup {
+    /// The session that was found.
+    pub(crate) fn session(&self) -> Option<Arc<HttpSession>> {
+        match self {
+            Self::Found(session) => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
     /// What the ladder has to know.
     pub(crate) fn view(&self) -> LegacyView {
         match self {
@@ -79,9 +88,8 @@ impl LegacyEndpoint {
     /// An endpoint that keeps its events in `log`, or else in memory.
     pub(crate) fn new(server: Server, config: Arc<HttpConfig>, log: Option<Arc<dyn EventLog>>) -> Self {
         let log = log.unwrap_or_else(|| Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits))));
-        let room = config.limits.requests_in_flight.min(Semaphore::MAX_PERMITS);
         let sessions = Sessions::new(config.limits.clone(), log);
-        Self { server, config, sessions, running: Arc::new(Semaphore::new(room)), away: AwayList::default() }
+        Self { server, config, sessions, reconnects: PendingReconnects::default() }
     }
 
     /// How many sessions there are.
@@ -91,7 +99,7 @@ impl LegacyEndpoint {
     }
 
     /// Finds the session of a request that names it by `id`.
-    pub(crate) fn find(&self, id: Option<&HeaderValue>, principal: Option<&str>) -> SessionLookup {
+    pub(crate) fn find(&self, id: Option<&str>, principal: Option<&str>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
             (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
             (Legacy::Stateless, _) => return SessionLookup::Sessionless,
@@ -103,57 +111,51 @@ impl LegacyEndpoint {
         found.map_or(SessionLookup::Unknown, SessionLookup::Found)
     }
 
-    /// Takes a message that the ladder has found to be of this era, and starts it if it is a request.
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of one message")]
+    /// Starts a request.
+    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
     pub(crate) fn post(
         &self,
-        verdict: Verdict,
-        found: SessionLookup,
-        message: Message,
+        request: Request,
         peek: Box<Peek>,
+        origin: RequestOrigin,
+        session: Option<Arc<HttpSession>>,
         accepts: Accepts,
-        principal: Option<Arc<str>>,
         extensions: Extensions,
-    ) -> ControlFlow<Response<Body>, Posted> {
-        let session = match found {
-            SessionLookup::Found(session) => Some(session),
-            _ => None,
-        };
-        let request = match (message, &session) {
-            (Message::Request(request), _) => request,
-            (message, Some(session)) => {
-                session.absorb(message);
-                return ControlFlow::Break(response::empty(StatusCode::ACCEPTED));
-            }
-            (_, None) => return ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),
-        };
-        let seat = match (verdict, &session) {
-            (Verdict::Initialize, _) => return ControlFlow::Break(self.initialize(&request, principal)),
-            (_, Some(session)) => Seat::Legacy(session.session.clone()),
-            (Verdict::Legacy(version), None) => Seat::Sessionless(version),
-            (_, None) => {
-                let denial = Denial::of(&Fault::SessionRequired);
-                return ControlFlow::Break(denial.response(Some(&request.id)));
-            }
-        };
+        ledger: &Ledger,
+        bytes: Charge,
+    ) -> ControlFlow<Response<Body>, PendingResponse> {
         let id = request.id.clone();
-        let shape = Shape { batch: false, accepts };
-        let post = Post::new(session.clone(), shape, &self.config, 1);
-        match self.prepare(&post, session, request, peek, seat, extensions) {
-            Prepared::Flight(flight) => ControlFlow::Continue(Posted::Flight(flight)),
-            Prepared::Answered(answer) => ControlFlow::Continue(Posted::Answered(post, answer)),
+        let format = ResponseFormat { batch: false, accepts };
+        let post = PostResponse::new(session.clone(), format, &self.config, 1);
+        match self.prepare(&post, session, request, peek, origin, extensions, ledger, bytes) {
+            Prepared::Call(running) => ControlFlow::Continue(PendingResponse::Call(running)),
+            Prepared::Answered(answer) if accepts.json || answer.status != 200 => {
+                ControlFlow::Break(response::encoded(answer))
+            }
+            Prepared::Answered(answer) => {
+                ControlFlow::Continue(PendingResponse::Waiting(Box::pin(async move {
+                    post.answer(answer.body).await;
+                    post.response().await
+                })))
+            }
             Prepared::Refused(denial) => ControlFlow::Break(denial.response(Some(&id))),
         }
     }
 
-    fn initialize(&self, request: &Request, principal: Option<Arc<str>>) -> Response<Body> {
-        let (session, answered) = match Session::initialize(&self.server, request) {
+    /// Answers `initialize`; what the session holds is charged below `caller`.
+    pub(crate) fn initialize(
+        &self,
+        request: &Request,
+        principal: Option<Arc<str>>,
+        caller: &Ledger,
+    ) -> Response<Body> {
+        let (session, answered) = match Session::initialize(&self.server, request, caller) {
             Ok(started) => started,
-            Err(answered) => return response::json(answered.status, answered.body),
+            Err(answered) => return response::encoded(answered),
         };
         let mut response = response::json(answered.status, answered.body);
         if self.config.legacy == Legacy::Sessions {
-            match self.sessions.open(session, principal) {
+            match self.sessions.open(session, principal, self.server.limits()) {
                 Ok(opened) => match HeaderValue::try_from(opened.id().text()) {
                     Ok(id) => response.headers_mut().insert(SESSION_ID, id),
                     Err(_) => return response::empty(StatusCode::INTERNAL_SERVER_ERROR),
@@ -164,45 +166,45 @@ impl LegacyEndpoint {
         response
     }
 
-    /// Finds room for a request, and starts its call.
+    /// Takes a request in, and enters it in its session.
+    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
     pub(super) fn prepare(
         &self,
-        post: &Arc<Post>,
+        post: &Arc<PostResponse>,
         session: Option<Arc<HttpSession>>,
         request: Request,
         peek: Box<Peek>,
-        seat: Seat,
+        origin: RequestOrigin,
         mut extensions: Extensions,
+        ledger: &Ledger,
+        bytes: Charge,
     ) -> Prepared {
-        if session.is_none()
-            && let Some(answer) = answer_for_nobody(&request)
-        {
-            return Prepared::Answered(answer);
+        if session.as_ref().is_some_and(|session| session.version() >= POLLING_SINCE) {
+            extensions.insert(LegacyStream::new(post, self.reconnects.clone()));
         }
-        let limit = self.config.limits.session_requests;
-        let polls = session.as_ref().is_some_and(|session| session.version() >= POLLING_SINCE);
-        let berth = match session.map(|session| session.admit(&request.id, limit)).transpose() {
-            Ok(berth) => berth,
-            Err(refusal) => return Prepared::Refused(refusal.into()),
+        let ledger = session.as_ref().map_or(ledger, |session| session.session.ledger());
+        let arrival = Arrival::charged(ledger, bytes, extensions);
+        let call = match Call::new(&self.server, request, peek, origin, arrival) {
+            Ok(call) => call,
+            Err(answered) => return Prepared::Answered(answered),
         };
-        let Ok(room) = Arc::clone(&self.running).try_acquire_owned() else {
-            return Prepared::Refused(Refusal::TooMany.into());
-        };
-        if polls {
-            extensions.insert(LegacyStream::new(post, self.away.clone()));
-        }
-        match Call::new(&self.server, request, peek, seat, extensions) {
-            Ok(call) => {
-                let time = self.server.limits().handler_time;
-                Prepared::Flight(Flight { call, post: Arc::clone(post), berth, _room: room, time })
+        match session.map(|session| session.admit(call.context())).transpose() {
+            Ok(slot) => Prepared::Call(RunningCall { call, post: Arc::clone(post), slot }),
+            Err(refusal) => {
+                drop(call.refuse(refusal.rpc_error()));
+                Prepared::Refused(refusal.into())
             }
-            Err(answered) => Prepared::Answered(answered.body),
         }
     }
 
     /// Opens the stream for messages that belong to no request, or resumes any stream.
-    pub(crate) async fn get(&self, headers: &HeaderMap, principal: Option<Arc<str>>) -> Response<Body> {
-        let session = match self.session_of(headers, principal.as_deref()) {
+    pub(crate) async fn get(
+        &self,
+        head: &Head<'_>,
+        headers: &HeaderMap,
+        principal: Option<&str>,
+    ) -> Response<Body> {
+        let session = match self.session_of(head, principal) {
             Ok(session) => session,
             Err(denial) => return denial.response(None),
         };
@@ -210,14 +212,14 @@ impl LegacyEndpoint {
             let error = RpcError::invalid_request("Accept must allow text/event-stream to open a stream");
             return Denial::new(StatusCode::NOT_ACCEPTABLE, error).response(None);
         }
-        let (stream, cursor) = match headers.get("last-event-id") {
+        let (stream, cursor) = match edge::text(headers, "last-event-id") {
             None => {
                 let stream = session.standalone();
                 let cursor = stream.given();
                 (stream, cursor)
             }
-            Some(value) => {
-                let event = value.to_str().ok().and_then(|text| text.trim().parse::<EventId>().ok());
+            Some(text) => {
+                let event = text.trim().parse::<EventId>().ok();
                 let stream = event.and_then(|event| session.stream_of(event, self.config.limits.event_time));
                 let (Some(event), Some(stream)) = (event, stream) else {
                     return Denial::cannot_resume().response(None);
@@ -239,8 +241,8 @@ impl LegacyEndpoint {
     }
 
     /// Ends a session.
-    pub(crate) fn delete(&self, headers: &HeaderMap, principal: Option<&str>) -> Response<Body> {
-        match self.session_of(headers, principal) {
+    pub(crate) fn delete(&self, head: &Head<'_>, principal: Option<&str>) -> Response<Body> {
+        match self.session_of(head, principal) {
             Ok(session) => {
                 self.sessions.remove(session.id());
                 response::empty(StatusCode::NO_CONTENT)
@@ -250,12 +252,11 @@ impl LegacyEndpoint {
     }
 
     /// The session of a request without a body.
-    fn session_of(&self, headers: &HeaderMap, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
-        let version = VersionHeader::of(headers);
-        match self.find(headers.get(SESSION_ID), principal) {
+    fn session_of(&self, head: &Head<'_>, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
+        let version = head.protocol_version.text().map(VersionField::of);
+        match self.find(head.session_id.text(), principal) {
             SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),
-            _ if version.is_modern() => Err(Denial::only("POST")),
-            _ if version == VersionHeader::Unknown => {
+            _ if matches!(version, Some(VersionField::Unknown(_))) => {
                 let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
                 Err(Denial::new(StatusCode::BAD_REQUEST, error))
             }
@@ -266,20 +267,9 @@ impl LegacyEndpoint {
     }
 }
 
-/// What is about the session itself and makes sense without one: nothing is remembered, and nobody is told off
-/// for a level that no message will have.
-fn answer_for_nobody(request: &Request) -> Option<Bytes> {
-    match request.method.known() {
-        Some(Method::Ping | Method::SetLevel) => {
-            write_response(&request.id, |out| serde_json::to_writer(out, &EmptyResult::new())).ok()
-        }
-        _ => None,
-    }
-}
-
 /// A request on its way to a handler, or past it.
 pub(super) enum Prepared {
-    Flight(Flight),
-    Answered(Bytes),
+    Call(RunningCall),
+    Answered(EncodedResponse),
     Refused(Denial),
 }

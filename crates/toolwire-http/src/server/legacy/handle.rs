@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::{away::AwayList, post::Post};
+use super::{post_response::PostResponse, reconnects::PendingReconnects};
 
 /// The stream that the answer to a request goes to, for handlers that work for a long time.
 ///
@@ -25,13 +25,13 @@ use super::{away::AwayList, post::Post};
 /// ```
 #[derive(Clone, Debug)]
 pub struct LegacyStream {
-    post: Weak<Post>,
-    away: AwayList,
+    post: Weak<PostResponse>,
+    reconnects: PendingReconnects,
 }
 
 impl LegacyStream {
-    pub(super) fn new(post: &Arc<Post>, away: AwayList) -> Self {
-        Self { post: Arc::downgrade(post), away }
+    pub(super) fn new(post: &Arc<PostResponse>, reconnects: PendingReconnects) -> Self {
+        Self { post: Arc::downgrade(post), reconnects }
     }
 
     /// Ends the connection, while the work goes on. The client comes back after the time set as `retry`, and
@@ -39,7 +39,7 @@ impl LegacyStream {
     /// its time.
     pub fn close(&self) {
         if let Some(post) = self.post.upgrade() {
-            post.cut(self.away.leave());
+            post.cut(self.reconnects.expect_one());
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{
     id::EventId,
     stream::{Next, Stream},
 };
-use crate::server::body::event;
+use crate::server::{body::event, modern::AbortOnDrop};
 
 /// Reads a stream from some event on, until the stream ends or somebody else reads it.
 #[derive(Debug)]
@@ -29,13 +29,15 @@ pub(super) struct Reader {
     replay: VecDeque<LoggedEvent>,
     /// Sent first of all: where to resume, and when.
     priming: Option<Duration>,
+    /// What ends with the connection.
+    owned: Vec<AbortOnDrop<()>>,
 }
 
 impl Reader {
     /// Becomes the connection of a stream that nobody has read yet.
     pub(super) fn first(stream: Arc<Stream>) -> Self {
         let connection = stream.connect();
-        Self { stream, connection, cursor: 0, replay: VecDeque::new(), priming: None }
+        Self { stream, connection, cursor: 0, replay: VecDeque::new(), priming: None, owned: Vec::new() }
     }
 
     /// Becomes the connection of a stream of which the client has everything up to `cursor`.
@@ -59,6 +61,12 @@ impl Reader {
     /// before the first message, and how long it should wait before it does.
     pub(super) fn primed(mut self, retry: Option<Duration>) -> Self {
         self.priming = retry;
+        self
+    }
+
+    /// Ends these calls with the connection.
+    pub(super) fn owning(mut self, calls: Vec<AbortOnDrop<()>>) -> Self {
+        self.owned = calls;
         self
     }
 

@@ -3,22 +3,23 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
     time::Duration,
 };
 
-use tokio::{task::JoinHandle, time::Instant};
-use toolwire_protocol::{Message, Method, Notification, RequestId, Response, Version, wire};
-use toolwire_server::engine::Session;
+use tokio::time::Instant;
+use toolwire_protocol::{Method, Notification, RequestId, Response, Version, wire};
+use toolwire_server::{
+    Context, Limits,
+    engine::{Refusal, Requests, Session},
+};
 
 use super::{
     event_log::EventLog,
     id::{EventId, SessionId, StreamKey},
     stream::{STANDALONE, Stream},
 };
-use crate::server::HttpLimits;
+use crate::server::{HttpLimits, modern::AbortOnDrop};
 
 /// How many streams of a session are remembered; beyond that, those that ended first are forgotten.
 const STREAMS: usize = 256;
@@ -28,9 +29,10 @@ const STREAMS: usize = 256;
 /// While it does nothing, a session is little more than what the client said of itself.
 pub(crate) struct HttpSession {
     id: SessionId,
-    pub(super) session: Session,
+    pub(crate) session: Session,
     principal: Option<Arc<str>>,
     log: Arc<dyn EventLog>,
+    requests: Requests,
     state: Mutex<State>,
 }
 
@@ -38,51 +40,16 @@ struct State {
     created: Instant,
     used: Instant,
     closed: bool,
-    flights: Vec<Flight>,
-    flights_so_far: u64,
     streams: BTreeMap<u64, Arc<Stream>>,
     streams_so_far: u64,
     /// Carries changes to the standalone stream, once there has been one.
-    forwarder: Option<AbortOnDrop>,
-}
-
-/// A running request. Dropping it cancels the request.
-struct Flight {
-    number: u64,
-    id: RequestId,
-    /// Who is to be told, if it takes so long that somebody waits for that.
-    waiting: Option<Waker>,
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            waiting.wake();
-        }
-    }
-}
-
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Why a request cannot be let in.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// The session has gone away meanwhile.
-    Closed,
-    IdInUse,
-    TooMany,
+    forwarder: Option<AbortOnDrop<()>>,
 }
 
 /// The place of a running request in its session; dropping it takes the request out.
-pub(super) struct Berth {
+pub(super) struct SessionSlot {
     session: Arc<HttpSession>,
-    number: u64,
+    id: RequestId,
 }
 
 impl HttpSession {
@@ -91,19 +58,18 @@ impl HttpSession {
         session: Session,
         principal: Option<Arc<str>>,
         log: Arc<dyn EventLog>,
+        limits: &Limits,
     ) -> Self {
         let now = Instant::now();
         let state = State {
             created: now,
             used: now,
             closed: false,
-            flights: Vec::new(),
-            flights_so_far: 0,
             streams: BTreeMap::new(),
             streams_so_far: STANDALONE,
             forwarder: None,
         };
-        Self { id, session, principal, log, state: Mutex::new(state) }
+        Self { id, session, principal, log, requests: Requests::new(limits), state: Mutex::new(state) }
     }
 
     pub(super) fn id(&self) -> &SessionId {
@@ -130,7 +96,7 @@ impl HttpSession {
     /// Since when the session does nothing; `None` while a request runs or a stream is open.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
-        if !state.flights.is_empty() || state.streams.values().any(|stream| stream.is_connected()) {
+        if !self.requests.is_idle() || state.streams.values().any(|stream| stream.is_connected()) {
             return None;
         }
         let left = state.streams.values().filter_map(|stream| stream.left()).max();
@@ -153,12 +119,13 @@ impl HttpSession {
 
     /// Ends everything the session has going.
     pub(super) fn close(&self) {
-        let (flights, streams, forwarder) = {
+        self.requests.close();
+        let (streams, forwarder) = {
             let mut state = self.lock();
             state.closed = true;
-            (std::mem::take(&mut state.flights), std::mem::take(&mut state.streams), state.forwarder.take())
+            (std::mem::take(&mut state.streams), state.forwarder.take())
         };
-        drop((flights, forwarder));
+        drop(forwarder);
         for stream in streams.values() {
             stream.forget();
         }
@@ -166,26 +133,13 @@ impl HttpSession {
     }
 
     /// Lets a request in.
-    pub(super) fn admit(self: Arc<Self>, id: &RequestId, limit: usize) -> Result<Berth, Refusal> {
-        let mut state = self.lock();
-        if state.closed {
-            return Err(Refusal::Closed);
-        }
-        if state.flights.iter().any(|flight| flight.id == *id) {
-            return Err(Refusal::IdInUse);
-        }
-        if state.flights.len() >= limit {
-            return Err(Refusal::TooMany);
-        }
-        state.flights_so_far += 1;
-        let number = state.flights_so_far;
-        state.flights.push(Flight { number, id: id.clone(), waiting: None });
-        drop(state);
-        Ok(Berth { session: self, number })
+    pub(super) fn admit(self: Arc<Self>, cx: &Context) -> Result<SessionSlot, Refusal> {
+        self.requests.admit_and_enter(cx)?;
+        Ok(SessionSlot { session: self, id: cx.request_id().clone() })
     }
 
     /// Takes a notification.
-    pub(super) fn notify(&self, note: &Notification) {
+    pub(crate) fn notify(&self, note: &Notification) {
         match note.method.known() {
             Some(Method::Initialized) => {
                 self.session.set_initialized();
@@ -193,9 +147,7 @@ impl HttpSession {
             Some(Method::Cancelled) => {
                 let params = note.params.decode::<wire::CancelledNotificationParams>();
                 if let Some(id) = params.ok().and_then(|params| params.request_id) {
-                    let cancelled: Vec<_> =
-                        self.lock().flights.extract_if(.., |flight| flight.id == id).collect();
-                    drop(cancelled);
+                    self.requests.cancel(&id);
                 } else {
                     tracing::debug!("a cancellation without a usable requestId was dropped");
                 }
@@ -205,20 +157,10 @@ impl HttpSession {
     }
 
     /// Takes a response: the one place where an answer to a question of ours comes in.
-    pub(super) fn deliver(&self, response: Response) {
+    pub(crate) fn deliver(&self, response: Response) {
         if !self.session.deliver(response) {
             tracing::debug!("a response that nobody waits for was dropped");
         }
-    }
-
-    /// Takes what needs no answer; gives back a request.
-    pub(super) fn absorb(&self, message: Message) -> Option<toolwire_protocol::Request> {
-        match message {
-            Message::Request(request) => return Some(request),
-            Message::Notification(note) => self.notify(&note),
-            Message::Response(response) => self.deliver(response),
-        }
-        None
     }
 
     /// Opens the stream of a request.
@@ -315,32 +257,10 @@ async fn forward_changes(session: Session, stream: Arc<Stream>) {
     }
 }
 
-impl Berth {
-    /// Resolves when the client has cancelled the request, or the session is over.
-    pub(super) async fn cancelled(&self) {
-        poll_fn(|task| self.poll_cancelled(task)).await;
-    }
-
-    fn poll_cancelled(&self, task: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.session.lock();
-        match state.flights.iter_mut().find(|flight| flight.number == self.number) {
-            Some(flight) => {
-                flight.waiting = Some(task.waker().clone());
-                Poll::Pending
-            }
-            None => Poll::Ready(()),
-        }
-    }
-}
-
-impl Drop for Berth {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
-        let mut state = self.session.lock();
-        state.used = Instant::now();
-        let place = state.flights.iter().position(|flight| flight.number == self.number);
-        let flight = place.map(|place| state.flights.swap_remove(place));
-        drop(state);
-        drop(flight);
+        self.session.requests.finish(&self.id);
+        self.session.lock().used = Instant::now();
     }
 }
 

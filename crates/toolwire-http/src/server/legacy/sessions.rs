@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{task::AbortHandle, time::Instant};
-use toolwire_server::engine::Session;
+use toolwire_server::{Limits, engine::Session};
 
 use super::{event_log::EventLog, id::SessionId, session::HttpSession};
 use crate::server::HttpLimits;
@@ -67,12 +67,13 @@ impl Sessions {
         self: &Arc<Self>,
         session: Session,
         principal: Option<Arc<str>>,
+        limits: &Limits,
     ) -> Result<Arc<HttpSession>, Refused> {
         let id = SessionId::random().map_err(|error| {
             tracing::error!(%error, "no random numbers for a session id");
             Refused::NoRandomness
         })?;
-        let opened = Arc::new(HttpSession::new(id, session, principal, Arc::clone(&self.log)));
+        let opened = Arc::new(HttpSession::new(id, session, principal, Arc::clone(&self.log), limits));
         let mut gone = Vec::new();
         let mut table = self.lock();
         if table.sessions.len() >= self.limits.sessions {

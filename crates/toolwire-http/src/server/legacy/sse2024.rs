@@ -24,7 +24,8 @@ use tokio::{
 use toolwire_protocol::{RpcError, classify::Fault, framing::sse::encode_event};
 use toolwire_server::{Extensions, Server};
 use toolwire_transport::{
-    Duplex, Sink as _, Source as _,
+    Duplex, Ledger, Sink as _, Source as _,
+    ledger::Account,
     memory::{self, MemorySink, MemorySource},
 };
 
@@ -78,7 +79,7 @@ impl Sse2024 {
     pub(crate) async fn handle<B>(
         &self,
         paths: &Sse2024Paths,
-        limits: &HttpLimits,
+        caller: &Ledger,
         parts: Arc<Parts>,
         body: B,
     ) -> Response<Body>
@@ -94,7 +95,8 @@ impl Sse2024 {
                 if let Err(unreadable) = read::media_types(&Head::of(&parts.headers), &parts.headers) {
                     return unreadable.response();
                 }
-                match read::body(body, limits.body_bytes, limits.body_time).await {
+                let mut charge = caller.empty_charge(Account::RequestBytes);
+                match read::body(body, self.limits.body_bytes, self.limits.body_time, &mut charge).await {
                     Ok(bytes) => self.post(parts.uri.query(), bytes, principal.as_deref()).await,
                     Err(unreadable) => unreadable.response(),
                 }

@@ -1,19 +1,19 @@
 //! How many sessions there are, and when they go.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tokio::time::advance;
-use toolwire_protocol::{Message, classify::Verdict, peek::Peek};
-use toolwire_server::{Extensions, Server, tool};
+use toolwire_protocol::Message;
+use toolwire_server::{Server, tool};
 
 use super::{
-    endpoint::{LegacyEndpoint, SESSION_ID, SessionLookup},
+    endpoint::{LegacyEndpoint, SessionLookup},
     id::EventId,
     sessions::EVICTABLE_AFTER,
 };
-use crate::server::{HttpLimits, config::HttpConfig, read::Accepts};
+use crate::server::{Body, HttpLimits, config::HttpConfig, edge::Head};
 
 fn endpoint(limits: HttpLimits) -> LegacyEndpoint {
     let server = Server::builder("test", "1.0").tool(tool("echo", || async { "echo" })).build().unwrap();
@@ -24,13 +24,19 @@ fn few() -> HttpLimits {
     HttpLimits { sessions: 3, ..HttpLimits::default() }
 }
 
-/// Sends `initialize`; gives the headers of the new session, or the status.
-async fn initialize(endpoint: &LegacyEndpoint) -> Result<HeaderMap, StatusCode> {
+/// Sends `initialize`.
+fn initialize_response(endpoint: &LegacyEndpoint) -> Response<Body> {
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }});
-    let response =
-        post(endpoint, &HeaderMap::new(), SessionLookup::Unnamed, Verdict::Initialize, &message).await;
+    let message = Message::parse(&message.to_string().into()).unwrap();
+    let Message::Request(request) = message else { panic!("not a request") };
+    endpoint.initialize(&request, None, endpoint.server.ledger())
+}
+
+/// Sends `initialize`; gives the headers of the new session, or the status.
+fn initialize(endpoint: &LegacyEndpoint) -> Result<HeaderMap, StatusCode> {
+    let response = initialize_response(endpoint);
     let mut headers = HeaderMap::new();
     match response.headers().get("mcp-session-id") {
         Some(id) => headers.insert("mcp-session-id", id.clone()),
@@ -39,42 +45,22 @@ async fn initialize(endpoint: &LegacyEndpoint) -> Result<HeaderMap, StatusCode> 
     Ok(headers)
 }
 
-async fn initialized(endpoint: &LegacyEndpoint) -> HeaderMap {
-    let headers = initialize(endpoint).await.unwrap();
-    let found = endpoint.find(headers.get(SESSION_ID), None);
-    let SessionLookup::Found(session) = &found else { panic!("{found:?}") };
-    let verdict = Verdict::Legacy(session.version());
-    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let response = post(endpoint, &headers, found, verdict, &note).await;
-    assert_eq!(response.status(), StatusCode::ACCEPTED);
+fn initialized(endpoint: &LegacyEndpoint) -> HeaderMap {
+    let headers = initialize(endpoint).unwrap();
+    find(endpoint, &headers).session().unwrap().session.set_initialized();
     headers
 }
 
-async fn post(
-    endpoint: &LegacyEndpoint,
-    headers: &HeaderMap,
-    found: SessionLookup,
-    verdict: Verdict,
-    message: &serde_json::Value,
-) -> http::Response<crate::server::Body> {
-    let message = Message::parse(&message.to_string().into()).unwrap();
-    let posted = endpoint.post(
-        verdict,
-        found,
-        message,
-        Box::<Peek>::default(),
-        Accepts::of(headers),
-        None,
-        Extensions::default(),
-    );
-    match posted {
-        ControlFlow::Continue(posted) => posted.await,
-        ControlFlow::Break(response) => response,
-    }
+fn find(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> SessionLookup {
+    endpoint.find(Head::of(headers).session_id.text(), None)
+}
+
+async fn open_stream(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> Response<Body> {
+    endpoint.get(&Head::of(headers), headers, None).await
 }
 
 fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {
-    matches!(endpoint.find(headers.get(SESSION_ID), None), SessionLookup::Found(_))
+    find(endpoint, headers).session().is_some()
 }
 
 /// Lets the sweeper have its turn.
@@ -87,7 +73,7 @@ async fn settle() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_not_used_expires() {
     let endpoint = endpoint(HttpLimits::default());
-    let headers = initialized(&endpoint).await;
+    let headers = initialized(&endpoint);
     advance(Duration::from_secs(29 * 60)).await;
     assert!(is_known(&endpoint, &headers));
     // Being asked for has kept it.
@@ -102,7 +88,7 @@ async fn a_session_that_is_not_used_expires() {
 async fn a_handshake_that_is_not_finished_expires_sooner() {
     let limits = HttpLimits::default();
     let endpoint = endpoint(limits.clone());
-    let headers = initialize(&endpoint).await.unwrap();
+    let headers = initialize(&endpoint).unwrap();
     advance(limits.session_handshake.mul_f64(0.9)).await;
     assert!(is_known(&endpoint, &headers));
     // Here being asked for does not help.
@@ -113,8 +99,8 @@ async fn a_handshake_that_is_not_finished_expires_sooner() {
 #[tokio::test(start_paused = true)]
 async fn an_open_stream_keeps_its_session() {
     let endpoint = endpoint(HttpLimits::default());
-    let headers = initialized(&endpoint).await;
-    let response = endpoint.get(&headers, None).await;
+    let headers = initialized(&endpoint);
+    let response = open_stream(&endpoint, &headers).await;
     assert_eq!(response.status(), StatusCode::OK);
     advance(Duration::from_secs(60 * 60)).await;
     settle().await;
@@ -134,14 +120,14 @@ async fn ten_thousand_sessions_that_never_come_back_are_bounded_and_go() {
     let longest = limits.session_handshake + Duration::from_secs(10);
     let endpoint = endpoint(limits);
     for _ in 0..10_100 {
-        initialize(&endpoint).await.unwrap();
+        initialize(&endpoint).unwrap();
     }
     assert_eq!(endpoint.sessions(), 10_000);
     // Nobody asks for anything; the sweeper does it alone.
     tokio::time::sleep(longest).await;
     assert_eq!(endpoint.sessions(), 0);
     // And it is there again for those who come later.
-    initialize(&endpoint).await.unwrap();
+    initialize(&endpoint).unwrap();
     tokio::time::sleep(longest).await;
     assert_eq!(endpoint.sessions(), 0);
 }
@@ -149,9 +135,9 @@ async fn ten_thousand_sessions_that_never_come_back_are_bounded_and_go() {
 #[tokio::test(start_paused = true)]
 async fn when_it_is_full_unfinished_handshakes_go_first() {
     let endpoint = endpoint(few());
-    let (one, two) = (initialized(&endpoint).await, initialized(&endpoint).await);
-    let unfinished = initialize(&endpoint).await.unwrap();
-    let newest = initialize(&endpoint).await.unwrap();
+    let (one, two) = (initialized(&endpoint), initialized(&endpoint));
+    let unfinished = initialize(&endpoint).unwrap();
+    let newest = initialize(&endpoint).unwrap();
     assert!(!is_known(&endpoint, &unfinished));
     for headers in [&one, &two, &newest] {
         assert!(is_known(&endpoint, headers));
@@ -161,16 +147,16 @@ async fn when_it_is_full_unfinished_handshakes_go_first() {
 #[tokio::test(start_paused = true)]
 async fn when_it_is_full_the_longest_idle_goes_but_none_that_is_in_use() {
     let endpoint = endpoint(few());
-    let one = initialized(&endpoint).await;
+    let one = initialized(&endpoint);
     advance(Duration::from_secs(1)).await;
-    let two = initialized(&endpoint).await;
-    let three = initialized(&endpoint).await;
-    assert_eq!(initialize(&endpoint).await, Err(StatusCode::SERVICE_UNAVAILABLE));
-    let stream = endpoint.get(&one, None).await;
+    let two = initialized(&endpoint);
+    let three = initialized(&endpoint);
+    assert_eq!(initialize(&endpoint), Err(StatusCode::SERVICE_UNAVAILABLE));
+    let stream = open_stream(&endpoint, &one).await;
     advance(EVICTABLE_AFTER).await;
     assert!(is_known(&endpoint, &three));
     // The first has a stream, the third was just used.
-    let newest = initialize(&endpoint).await.unwrap();
+    let newest = initialize(&endpoint).unwrap();
     assert!(!is_known(&endpoint, &two));
     for headers in [&one, &three, &newest] {
         assert!(is_known(&endpoint, headers));
@@ -181,17 +167,17 @@ async fn when_it_is_full_the_longest_idle_goes_but_none_that_is_in_use() {
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_to_life_does_not_make_room() {
     let endpoint = endpoint(few());
-    let one = initialized(&endpoint).await;
+    let one = initialized(&endpoint);
     advance(Duration::from_secs(1)).await;
-    let two = initialized(&endpoint).await;
+    let two = initialized(&endpoint);
     advance(Duration::from_secs(1)).await;
-    let three = initialized(&endpoint).await;
+    let three = initialized(&endpoint);
     advance(EVICTABLE_AFTER).await;
     // All of them may go. The first one does, and the others are remembered for the next time.
-    let four = initialized(&endpoint).await;
+    let four = initialized(&endpoint);
     assert!(!is_known(&endpoint, &one));
     assert!(is_known(&endpoint, &two), "which is a sign of life");
-    let five = initialized(&endpoint).await;
+    let five = initialized(&endpoint);
     assert!(!is_known(&endpoint, &three));
     for headers in [&two, &four, &five] {
         assert!(is_known(&endpoint, headers));
@@ -201,11 +187,7 @@ async fn who_comes_back_to_life_does_not_make_room() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_says_when_to_come_back() {
     let endpoint = endpoint(HttpLimits { sessions: 0, ..HttpLimits::default() });
-    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
-    }});
-    let response =
-        post(&endpoint, &HeaderMap::new(), SessionLookup::Unnamed, Verdict::Initialize, &message).await;
+    let response = initialize_response(&endpoint);
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], HeaderValue::from(60));
 }
@@ -213,7 +195,7 @@ async fn a_refusal_says_when_to_come_back() {
 #[tokio::test(start_paused = true)]
 async fn the_sweeper_ends_with_its_endpoint() {
     let endpoint = endpoint(HttpLimits::default());
-    initialized(&endpoint).await;
+    initialized(&endpoint);
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks(), 1);
     drop(endpoint);
@@ -224,8 +206,8 @@ async fn the_sweeper_ends_with_its_endpoint() {
 #[tokio::test(start_paused = true)]
 async fn a_session_remembers_only_so_many_streams() {
     let endpoint = endpoint(HttpLimits::default());
-    let headers = initialized(&endpoint).await;
-    let SessionLookup::Found(session) = endpoint.find(headers.get(SESSION_ID), None) else { panic!() };
+    let headers = initialized(&endpoint);
+    let session = find(&endpoint, &headers).session().unwrap();
     let keep = Duration::from_secs(300);
     let first = session.open_stream(keep);
     for _ in 0..1000 {

@@ -11,6 +11,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body as HttpBody;
 use toolwire_protocol::RpcError;
+use toolwire_transport::ledger::{Charge, LimitReached};
 
 use super::{Body, edge::Head, response};
 
@@ -38,6 +39,7 @@ pub(crate) enum Unreadable {
     NotAcceptable,
     TooLarge { limit: usize },
     TooSlow { limit: Duration },
+    Busy(LimitReached),
     Broken,
 }
 
@@ -95,16 +97,24 @@ pub(crate) fn media_types(head: &Head<'_>, headers: &HeaderMap) -> Result<Accept
     if accepts.json || accepts.events { Ok(accepts) } else { Err(Unreadable::NotAcceptable) }
 }
 
-/// Reads a body to its end. One that says beforehand that it is too large is not read at all.
-pub(crate) async fn body<B>(body: B, limit: usize, time: Duration) -> Result<Bytes, Unreadable>
+/// Reads a body to its end, and charges its bytes. One that says beforehand that it is too large is not read at all;
+/// one that says how large it is takes its room before it is read.
+pub(crate) async fn body<B>(
+    body: B,
+    limit: usize,
+    time: Duration,
+    charge: &mut Charge,
+) -> Result<Bytes, Unreadable>
 where
     B: HttpBody,
     B::Error: Into<BoxError>,
 {
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Unreadable::TooLarge { limit });
-    }
-    let mut reading = pin!(collect(body, limit));
+    let told = match usize::try_from(body.size_hint().lower()) {
+        Ok(told) if told <= limit => told,
+        _ => return Err(Unreadable::TooLarge { limit }),
+    };
+    charge.grow(told).map_err(Unreadable::Busy)?;
+    let mut reading = pin!(collect(body, limit, charge));
     // Most bodies come along with their headers, and need no clock.
     if let Poll::Ready(read) = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await {
         return read;
@@ -113,7 +123,7 @@ where
     Box::pin(tokio::time::timeout(time, reading)).await.unwrap_or(Err(Unreadable::TooSlow { limit: time }))
 }
 
-async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unreadable>
+async fn collect<B>(body: B, limit: usize, charge: &mut Charge) -> Result<Bytes, Unreadable>
 where
     B: HttpBody,
     B::Error: Into<BoxError>,
@@ -132,28 +142,32 @@ where
                 }))
             })
         });
-        match next.await {
+        let data = match next.await {
             None => break,
             Some(Err(error)) => {
                 let error: BoxError = error.into();
                 tracing::debug!(%error, "the body of a request broke off");
                 return Err(Unreadable::Broken);
             }
-            Some(Ok(data)) if first.len().max(whole.len()) + data.len() > limit => {
-                return Err(Unreadable::TooLarge { limit });
-            }
-            // A body that comes in one piece, as most do, is not copied.
-            Some(Ok(data)) if first.is_empty() && whole.is_empty() => first = data,
-            Some(Ok(data)) => {
-                if whole.is_empty() {
-                    // With room for what is announced, and at most for what is allowed, so that it does not move again.
-                    let left = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
-                    whole.reserve((first.len() + data.len()).saturating_add(left).min(limit));
-                    whole.extend_from_slice(&first);
-                }
-                whole.extend_from_slice(&data);
-            }
+            Some(Ok(data)) => data,
+        };
+        let length = first.len().max(whole.len()) + data.len();
+        if length > limit {
+            return Err(Unreadable::TooLarge { limit });
         }
+        charge.grow(length.saturating_sub(charge.amount())).map_err(Unreadable::Busy)?;
+        // A body that comes in one piece, as most do, is not copied.
+        if first.is_empty() && whole.is_empty() {
+            first = data;
+            continue;
+        }
+        if whole.is_empty() {
+            // With room for what is announced, and at most for what is allowed, so that it does not move again.
+            let left = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
+            whole.reserve((first.len() + data.len()).saturating_add(left).min(limit));
+            whole.extend_from_slice(&first);
+        }
+        whole.extend_from_slice(&data);
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
@@ -177,6 +191,10 @@ impl Unreadable {
             Self::TooSlow { limit } => (
                 StatusCode::REQUEST_TIMEOUT,
                 format!("the body did not arrive within {} s", limit.as_secs_f64()),
+            ),
+            Self::Busy(reached) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("the server is busy: {reached}; try again later"),
             ),
             Self::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
         };

@@ -6,6 +6,7 @@ use std::{
 
 use http_body::{Frame, SizeHint};
 use http_body_util::{Empty, Full};
+use toolwire_transport::ledger::{Account, Ceilings, Ledger};
 
 use super::*;
 
@@ -83,21 +84,38 @@ impl HttpBody for Pieces {
     }
 }
 
+fn charge(limit: usize) -> Charge {
+    let ceilings = Ceilings { bytes: ("held_bytes", limit), ..Ceilings::NONE };
+    Ledger::root(ceilings).empty_charge(Account::RequestBytes)
+}
+
+#[tokio::test]
+async fn a_body_is_charged_before_it_is_read_and_piece_by_piece() {
+    let mut told = charge(2);
+    let refused = body(Full::new(Bytes::from("abc")), 3, TIME, &mut told).await.unwrap_err();
+    let Unreadable::Busy(reached) = refused else { panic!("{refused:?}") };
+    assert_eq!((reached.limit_name(), told.amount()), ("held_bytes", 0));
+    let mut untold = charge(2);
+    let pieces = Pieces([Some(&b"ab"[..]), Some(b"c")].into());
+    assert!(matches!(body(pieces, 3, TIME, &mut untold).await, Err(Unreadable::Busy(_))));
+    assert_eq!(untold.amount(), 2);
+}
+
 #[tokio::test]
 async fn a_body_is_put_together() {
     let pieces = Pieces([Some(&b"ab"[..]), Some(b""), Some(b"c")].into());
-    assert_eq!(body(pieces, 3, TIME).await.unwrap(), "abc");
-    assert_eq!(body(Full::new(Bytes::from("abc")), 3, TIME).await.unwrap(), "abc");
-    assert_eq!(body(Empty::<Bytes>::new(), 3, TIME).await.unwrap(), "");
+    assert_eq!(body(pieces, 3, TIME, &mut charge(3)).await.unwrap(), "abc");
+    assert_eq!(body(Full::new(Bytes::from("abc")), 3, TIME, &mut charge(3)).await.unwrap(), "abc");
+    assert_eq!(body(Empty::<Bytes>::new(), 3, TIME, &mut charge(3)).await.unwrap(), "");
 }
 
 #[tokio::test]
 async fn a_body_stays_within_its_limit() {
     let pieces = Pieces([Some(&b"ab"[..]), Some(b"cd")].into());
-    assert_eq!(body(pieces, 3, TIME).await, Err(Unreadable::TooLarge { limit: 3 }));
-    assert_eq!(body(Full::new(Bytes::from("abcd")), 3, TIME).await, Err(Unreadable::TooLarge { limit: 3 }));
+    assert_eq!(body(pieces, 3, TIME, &mut charge(3)).await, Err(Unreadable::TooLarge { limit: 3 }));
+    assert_eq!(body(Full::new(Bytes::from("abcd")), 3, TIME, &mut charge(3)).await, Err(Unreadable::TooLarge { limit: 3 }));
     let broken = Pieces([Some(&b"ab"[..]), None].into());
-    assert_eq!(body(broken, 3, TIME).await, Err(Unreadable::Broken));
+    assert_eq!(body(broken, 3, TIME, &mut charge(3)).await, Err(Unreadable::Broken));
 }
 
 /// A body that never comes.
@@ -117,7 +135,7 @@ impl HttpBody for Never {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_must_come_in_time() {
-    assert_eq!(body(Never, 3, TIME).await, Err(Unreadable::TooSlow { limit: TIME }));
+    assert_eq!(body(Never, 3, TIME, &mut charge(3)).await, Err(Unreadable::TooSlow { limit: TIME }));
 }
 
 #[test]

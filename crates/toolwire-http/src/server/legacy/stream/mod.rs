@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    away::Away,
+    reconnects::PendingReconnect,
     event_log::{EventLog, LoggedEvent},
     id::StreamKey,
 };
@@ -59,7 +59,7 @@ struct State {
     /// Whether the connection is to end when it has read everything, although the stream goes on.
     cut: bool,
     /// There while the client was sent away and is not back.
-    away: Option<Away>,
+    away: Option<PendingReconnect>,
     ended: Option<Instant>,
     /// When the last connection went away.
     left: Option<Instant>,
@@ -165,7 +165,7 @@ impl Stream {
     }
 
     /// Ends the connection when it has read everything. The stream goes on, and waits for the next one.
-    pub(super) fn cut(&self, away: Away) {
+    pub(super) fn cut(&self, away: PendingReconnect) {
         let mut state = self.lock();
         if state.connected {
             state.cut = true;

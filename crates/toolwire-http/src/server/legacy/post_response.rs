@@ -15,17 +15,18 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::sync::Notify;
 use toolwire_protocol::Version;
+use toolwire_server::engine::join_answers;
 
-use super::{away::Away, reader::Reader, session::HttpSession, stream::Stream};
-use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, response};
+use super::{reader::Reader, reconnects::PendingReconnect, session::HttpSession, stream::Stream};
+use crate::server::{Body, body::KeepAlive, config::HttpConfig, modern::AbortOnDrop, read::Accepts, response};
 
 /// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
 /// away to come back later.
 pub(super) const POLLING_SINCE: Version = Version::V2025_11_25;
 
-pub(crate) struct Post {
+pub(crate) struct PostResponse {
     session: Option<Arc<HttpSession>>,
-    shape: Shape,
+    format: ResponseFormat,
     config: Arc<HttpConfig>,
     state: Mutex<State>,
     settled: Notify,
@@ -33,7 +34,7 @@ pub(crate) struct Post {
 
 /// What kind of response is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct ResponseFormat {
     /// Whether the request was an array, so that the answers are one too.
     pub(super) batch: bool,
     /// Which forms of an answer the client takes.
@@ -46,6 +47,8 @@ struct State {
     answers: Vec<Bytes>,
     /// How many are still to come.
     open: usize,
+    /// Calls that nobody can come back for; they end with the response.
+    owned: Vec<AbortOnDrop<()>>,
 }
 
 enum Phase {
@@ -59,21 +62,30 @@ enum Phase {
     Abandoned,
 }
 
-impl Post {
+impl PostResponse {
     /// A POST that waits for `open` answers.
     pub(super) fn new(
         session: Option<Arc<HttpSession>>,
-        shape: Shape,
+        format: ResponseFormat,
         config: &Arc<HttpConfig>,
         open: usize,
     ) -> Arc<Self> {
-        let state = State { phase: Phase::Waiting, answers: Vec::new(), open };
+        let state = State { phase: Phase::Waiting, answers: Vec::new(), open, owned: Vec::new() };
         let settled = Notify::new();
-        let post = Self { session, shape, config: Arc::clone(config), state: Mutex::new(state), settled };
-        if !shape.accepts.json {
+        let post = Self { session, format, config: Arc::clone(config), state: Mutex::new(state), settled };
+        if !format.accepts.json {
             post.stream();
         }
         Arc::new(post)
+    }
+
+    /// Lets a call end with the response.
+    pub(super) fn own(&self, call: AbortOnDrop<()>) {
+        let mut state = self.lock();
+        // One that nobody waits for any more ends here.
+        if !matches!(state.phase, Phase::Abandoned) {
+            state.owned.push(call);
+        }
     }
 
     /// Sends a message that comes before the answers. It makes the response a stream.
@@ -89,7 +101,7 @@ impl Post {
     /// that is not so.
     pub(super) fn answer_alone(&self, answer: Bytes) -> Result<Response<Body>, Bytes> {
         let mut state = self.lock();
-        if self.shape.batch || !matches!(state.phase, Phase::Waiting) {
+        if self.format.batch || !matches!(state.phase, Phase::Waiting) {
             return Err(answer);
         }
         state.phase = Phase::Json;
@@ -155,7 +167,7 @@ impl Post {
         let mut state = self.lock();
         match &state.phase {
             Phase::Streaming(stream, _) => return Some(Arc::clone(stream)),
-            Phase::Waiting if self.shape.accepts.events => {}
+            Phase::Waiting if self.format.accepts.events => {}
             Phase::Waiting | Phase::Json | Phase::Abandoned => return None,
         }
         let stream = match &self.session {
@@ -170,7 +182,7 @@ impl Post {
     }
 
     /// Ends the connection but not the stream: the client comes back for the rest.
-    pub(super) fn cut(&self, away: Away) {
+    pub(super) fn cut(&self, away: PendingReconnect) {
         if let Some(stream) = self.stream() {
             stream.cut(away);
         }
@@ -191,7 +203,7 @@ impl Post {
         tokio::select! {
             biased;
             () = self.settled.notified() => {}
-            () = tokio::time::sleep(self.config.limits.keep_alive), if self.shape.accepts.events => {
+            () = tokio::time::sleep(self.config.limits.keep_alive), if self.format.accepts.events => {
                 self.stream();
             }
         }
@@ -205,8 +217,9 @@ impl Post {
         let answers = match &mut state.phase {
             Phase::Streaming(_, reader) => {
                 let reader = reader.take();
+                let owned = std::mem::take(&mut state.owned);
                 drop(state);
-                return match reader {
+                return match reader.map(|reader| reader.owning(owned)) {
                     Some(reader) => response::events(KeepAlive::new(reader, self.config.limits.keep_alive)),
                     None => response::empty(StatusCode::INTERNAL_SERVER_ERROR),
                 };
@@ -215,11 +228,11 @@ impl Post {
         };
         drop(state);
         match <[Bytes; 1]>::try_from(answers) {
-            Ok([answer]) if !self.shape.batch => response::json(200, answer),
-            Ok(answers) => response::json(200, array(&answers)),
+            Ok([answer]) if !self.format.batch => response::json(200, answer),
+            Ok(answers) => response::json(200, join_answers(&answers)),
             // Everything was cancelled, and a cancelled request has no answer.
             Err(answers) if answers.is_empty() => response::empty(StatusCode::ACCEPTED),
-            Err(answers) => response::json(200, array(&answers)),
+            Err(answers) => response::json(200, join_answers(&answers)),
         }
     }
 
@@ -228,7 +241,7 @@ impl Post {
     }
 }
 
-impl Drop for Post {
+impl Drop for PostResponse {
     fn drop(&mut self) {
         // Whatever has become of the requests, nobody is left who could send anything.
         if let Phase::Streaming(stream, _) = &self.lock().phase {
@@ -238,34 +251,28 @@ impl Drop for Post {
 }
 
 /// Notices that the client went away before it was clear what the response is.
-struct AbandonOnDrop<'a>(&'a Post);
+struct AbandonOnDrop<'a>(&'a PostResponse);
 
 impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        match &mut state.phase {
-            Phase::Waiting => state.phase = Phase::Abandoned,
-            // A stream that was not taken is one that the client has never heard of.
-            Phase::Streaming(_, reader) => {
-                let reader = reader.take();
-                drop(state);
-                drop(reader);
+        let owned = std::mem::take(&mut state.owned);
+        let reader = match &mut state.phase {
+            Phase::Waiting => {
+                state.phase = Phase::Abandoned;
+                None
             }
-            Phase::Json | Phase::Abandoned => {}
-        }
+            // A stream that was not taken is one that the client has never heard of.
+            Phase::Streaming(_, reader) => reader.take(),
+            Phase::Json | Phase::Abandoned => None,
+        };
+        drop(state);
+        drop((owned, reader));
     }
 }
 
-fn array(answers: &[Bytes]) -> Bytes {
-    let mut out = Vec::with_capacity(2 + answers.iter().map(|answer| answer.len() + 1).sum::<usize>());
-    out.push(b'[');
-    out.extend_from_slice(&answers.join(&b","[..]));
-    out.push(b']');
-    out.into()
-}
-
-impl fmt::Debug for Post {
+impl fmt::Debug for PostResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Post").field("shape", &self.shape).finish_non_exhaustive()
+        f.debug_struct("PostResponse").field("format", &self.format).finish_non_exhaustive()
     }
 }

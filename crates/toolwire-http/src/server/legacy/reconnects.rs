@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 /// How many are away.
 #[derive(Clone, Debug, Default)]
-pub(in crate::server) struct AwayList(Arc<watch::Sender<usize>>);
+pub(in crate::server) struct PendingReconnects(Arc<watch::Sender<usize>>);
 
 /// One client that is away, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Away(AwayList);
+pub(super) struct PendingReconnect(PendingReconnects);
 
-impl AwayList {
+impl PendingReconnects {
     /// Notes that one more is away.
-    pub(super) fn leave(&self) -> Away {
+    pub(super) fn expect_one(&self) -> PendingReconnect {
         self.0.send_modify(|count| *count += 1);
-        Away(self.clone())
+        PendingReconnect(self.clone())
     }
 
     /// Waits until everybody is back.
@@ -26,7 +26,7 @@ impl AwayList {
     }
 }
 
-impl Drop for Away {
+impl Drop for PendingReconnect {
     fn drop(&mut self) {
         self.0.0.send_modify(|count| *count -= 1);
     }

@@ -1,0 +1,116 @@
+//! Who may come in, and how much may be held for whom.
+//!
+//! There is one ledger for the server, one below it for each caller, and one below that for each connection or
+//! session. A request cannot become a [`Call`](crate::engine::Call) without a place on them, whichever way it came
+//! in, so all ways in have the same limits.
+
+mod caller;
+mod requests;
+mod usage;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use toolwire_protocol::{ErrorCode, RpcError};
+use toolwire_transport::ledger::{Account, Ceilings, Charge, Ledger, LimitReached, WeakLedger};
+
+pub use caller::CallerKey;
+pub(crate) use requests::Waiting;
+pub use requests::{Refusal, Requests};
+pub use usage::Usage;
+
+use crate::{Limits, Server};
+
+/// The ledgers of a server.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    process: Ledger,
+    per_caller: Arc<Ceilings>,
+    per_connection: Arc<Ceilings>,
+    callers: Mutex<HashMap<CallerKey, WeakLedger>>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            process: Ledger::root(Ceilings {
+                requests: ("requests", limits.requests),
+                listeners: ("listeners", limits.listeners),
+                bytes: ("held_bytes", limits.held_bytes),
+                ..Ceilings::NONE
+            }),
+            per_caller: Arc::new(Ceilings {
+                requests: ("requests_per_caller", limits.requests_per_caller),
+                listeners: ("listeners_per_caller", limits.listeners_per_caller),
+                sessions: ("sessions_per_caller", limits.sessions_per_caller),
+                bytes: ("held_bytes_per_caller", limits.held_bytes_per_caller),
+            }),
+            per_connection: Arc::new(Ceilings {
+                bytes: ("held_bytes_per_connection", limits.held_bytes_per_connection),
+                ..Ceilings::NONE
+            }),
+            callers: Mutex::default(),
+        }
+    }
+
+    fn of_caller(&self, key: CallerKey) -> Ledger {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = callers.get(&key).and_then(WeakLedger::upgrade) {
+            return known;
+        }
+        // Those of whom nothing is left are taken out before the table grows.
+        if callers.len() == callers.capacity() {
+            callers.retain(|_, known| !known.is_gone());
+        }
+        let ledger = self.process.child(Arc::clone(&self.per_caller));
+        callers.insert(key, ledger.downgrade());
+        ledger
+    }
+}
+
+impl Server {
+    /// What this server holds for all of its callers.
+    pub fn ledger(&self) -> &Ledger {
+        &self.admission().process
+    }
+
+    /// What it holds for one caller. All connections of a caller share it.
+    pub fn caller_ledger(&self, caller: CallerKey) -> Ledger {
+        self.admission().of_caller(caller)
+    }
+
+    /// A ledger for one connection or session, below that of its caller.
+    pub fn connection_ledger(&self, caller: &Ledger) -> Ledger {
+        caller.child(Arc::clone(&self.admission().per_connection))
+    }
+}
+
+/// The place of one request on the ledgers, until it is answered.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _request: Charge,
+    _bytes: Charge,
+}
+
+impl Place {
+    /// Takes the place of a request whose bytes nobody has charged yet.
+    pub(crate) fn take(ledger: &Ledger, listener: bool, bytes: usize) -> Result<Self, LimitReached> {
+        let bytes = ledger.charge(Account::RequestBytes, bytes)?;
+        Self::with_bytes(ledger, listener, bytes)
+    }
+
+    /// Takes the place of a request whose bytes were charged while they were read.
+    pub(crate) fn with_bytes(ledger: &Ledger, listener: bool, bytes: Charge) -> Result<Self, LimitReached> {
+        let account = if listener { Account::Listeners } else { Account::Requests };
+        Ok(Self { _request: ledger.charge(account, 1)?, _bytes: bytes })
+    }
+}
+
+/// What a caller is told when a limit is met: which one, and that it may try again.
+pub(crate) fn busy(reached: &LimitReached) -> RpcError {
+    let data = serde_json::json!({ "limit": reached.limit_name() });
+    RpcError::new(ErrorCode::INTERNAL_ERROR, format!("the server is busy: {reached}; try again later"))
+        .with_data(&data)
+}

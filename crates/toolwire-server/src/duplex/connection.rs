@@ -1,0 +1,301 @@
+//! One client: what comes in from it, and what runs for it.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    task::Poll,
+};
+
+use bytes::Bytes;
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
+use toolwire_protocol::{
+    Message, Method, Notification, Request, RpcError, Version,
+    envelope::{EnvelopeFault, FaultKind, write_error, write_notification},
+    framing::ndjson::LineTooLong,
+    peek::Peek,
+    wire::CancelledNotificationParams,
+};
+use toolwire_transport::{FairQueue, Ledger, fair, ledger::Account};
+
+use super::batch::BatchAnswers;
+use crate::{
+    Context, Extensions, Server,
+    admission::{Refusal, Requests, Waiting},
+    engine::{Arrival, Call, EncodedResponse, Incoming, Outcome, Session},
+};
+
+/// One client.
+pub(super) struct Connection {
+    pub(super) server: Server,
+    pub(super) queue: FairQueue,
+    /// What the transport knows of the client, for each request.
+    extensions: Extensions,
+    ledger: Ledger,
+    session: OnceLock<Session>,
+    requests: Requests,
+    /// Everything that runs for the connection besides reading and writing.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// Where the answer to a request goes.
+#[derive(Clone, Debug)]
+pub(crate) enum ReplyTo {
+    /// Behind its messages.
+    Lane,
+    /// To the other answers of its batch.
+    Batch(Arc<BatchAnswers>),
+}
+
+pub(super) struct AbortOnDrop<T>(pub(super) JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Ends everything that a connection has started.
+pub(super) struct Abort(pub(super) Arc<Connection>);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        // Cancelled first, for what handlers have handed to tasks of their own.
+        self.0.requests.close();
+        self.0.tasks().abort_all();
+        self.0.queue.abort();
+    }
+}
+
+impl Connection {
+    pub(super) fn new(server: Server, extensions: Extensions, ledger: Ledger) -> Self {
+        let limits = server.limits();
+        let queue_limits = fair::Limits { queue_bytes: limits.queued_bytes, ..fair::Limits::default() };
+        Self {
+            queue: FairQueue::charged(queue_limits, ledger.empty_charge(Account::AnswerBytes)),
+            extensions,
+            ledger,
+            session: OnceLock::new(),
+            requests: Requests::queued(limits),
+            tasks: Mutex::default(),
+            server,
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<&Session> {
+        self.session.get()
+    }
+
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Lets running requests finish, within their time.
+    pub(super) async fn drain(&self) {
+        // When the server shuts down, subscriptions end with a result of their own, and questions may be answered.
+        if !self.server.shutting_down().is_cancelled() {
+            self.requests.cancel_listeners();
+            if let Some(session) = self.session.get() {
+                session.close_questions();
+            }
+        }
+        let _ = timeout(self.server.limits().drain_timeout, self.requests.all_finished()).await;
+        self.requests.close();
+    }
+
+    pub(super) async fn handle(self: &Arc<Self>, bytes: &Bytes) {
+        let limit = self.server.limits().message_bytes;
+        if bytes.len() > limit {
+            return self.refuse_message(LineTooLong { limit }.to_string());
+        }
+        match Message::parse_and_peek(bytes) {
+            Ok((message, peek)) => {
+                let session = self.session.get();
+                let view = session.map_or_else(|| self.server.without_session(), Session::view);
+                let incoming = self.server.receive(message, &peek, None, view, session);
+                self.take_in(incoming, peek, bytes.len(), ReplyTo::Lane).await;
+            }
+            Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => self.batch(bytes).await,
+            Err(fault) => self.refuse_envelope(&fault),
+        }
+    }
+
+    fn takes_batches(&self) -> bool {
+        self.session.get().is_some_and(|session| session.version() == Version::V2025_03_26)
+    }
+
+    /// Answers a message that cannot be read, and of which not even the id is known.
+    pub(super) fn refuse_message(&self, why: String) {
+        self.post(write_error(None, &RpcError::invalid_request(why)));
+    }
+
+    pub(super) fn refuse_envelope(&self, fault: &EnvelopeFault) {
+        tracing::debug!(%fault, "a message was refused");
+        self.post(write_error(fault.id.as_ref(), &fault.rpc_error()));
+    }
+
+    /// Does what is to be done with a message of so many bytes.
+    pub(super) async fn take_in(
+        self: &Arc<Self>,
+        incoming: Incoming,
+        peek: Box<Peek>,
+        weight: usize,
+        reply_to: ReplyTo,
+    ) {
+        let answered = match incoming {
+            Incoming::Request(request, origin) => {
+                let arrival = Arrival::new(&self.ledger, weight, self.extensions.clone());
+                let arrival = arrival.over(self.queue.clone());
+                match Call::new(&self.server, request, peek, origin, arrival) {
+                    Ok(call) => return self.start(Waiting { call, reply_to }).await,
+                    Err(answered) => answered,
+                }
+            }
+            Incoming::Initialize(request) => self.initialize(&request),
+            Incoming::Answered(answered) => answered,
+            Incoming::Notification(note) => return self.notification(&note),
+            Incoming::Response(response) => {
+                if !self.session.get().is_some_and(|session| session.deliver(response)) {
+                    tracing::debug!("a response that nobody waits for was dropped");
+                }
+                return;
+            }
+            Incoming::Unwanted(_) | Incoming::Ignored => return,
+        };
+        self.answer(&reply_to, Some(answered.body));
+    }
+
+    fn initialize(&self, request: &Request) -> EncodedResponse {
+        match Session::initialize(&self.server, request, &self.ledger) {
+            Ok((session, answered)) => {
+                // It was made sure that there is none yet, and only the reader sets it.
+                let _ = self.session.set(session);
+                answered
+            }
+            Err(answered) => answered,
+        }
+    }
+
+    /// Runs a request if there is room, or lets it wait its turn, or refuses it.
+    async fn start(self: &Arc<Self>, waiting: Waiting) {
+        let admitted = if self.queue.queued_bytes() > self.server.limits().queued_bytes {
+            Err((waiting, Refusal::SlowReader))
+        } else {
+            self.requests.admit(waiting)
+        };
+        match admitted {
+            Ok(Some(waiting)) => self.first_poll(waiting).await,
+            Ok(None) => {}
+            Err((Waiting { call, reply_to }, refusal)) => {
+                let answered = call.refuse(refusal.rpc_error());
+                self.answer(&reply_to, Some(answered.body));
+            }
+        }
+    }
+
+    /// Most handlers are done at their first poll, and need no task.
+    async fn first_poll(self: &Arc<Self>, mut waiting: Waiting) {
+        match poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await {
+            Poll::Ready(outcome) => self.reply(&waiting, outcome),
+            Poll::Pending => {
+                self.requests.enter(waiting.call.context());
+                self.spawn(Arc::clone(self).run(waiting));
+            }
+        }
+    }
+
+    /// Sees a request through to its answer, and starts those that waited for its place.
+    fn run(self: Arc<Self>, mut waiting: Waiting) -> impl Future<Output = ()> + Send + 'static {
+        async move {
+            let outcome = (&mut waiting.call).await;
+            self.reply(&waiting, outcome);
+            self.requests.finish(waiting.call.context().request_id());
+            self.start_waiting();
+        }
+    }
+
+    fn start_waiting(self: &Arc<Self>) {
+        while let Some(next) = self.requests.next_waiting() {
+            self.spawn(Arc::clone(self).run(next));
+        }
+    }
+
+    fn reply(&self, waiting: &Waiting, outcome: Outcome) {
+        let Waiting { call, reply_to } = waiting;
+        match (reply_to, outcome) {
+            (ReplyTo::Batch(_), outcome) => {
+                call.context().0.outbox.abandon();
+                self.answer(reply_to, outcome.into_body());
+            }
+            (ReplyTo::Lane, Outcome::Answered(answer)) if call.context().is_listener() => {
+                // That the queue is closed means that the client is gone, which the writer reports.
+                let _ = match goodbye(call.context()) {
+                    Some(goodbye) => call.context().0.outbox.finish_with(answer.body, goodbye),
+                    None => call.context().0.outbox.finish(answer.body),
+                };
+            }
+            (ReplyTo::Lane, outcome) => call.reply(outcome),
+        }
+    }
+
+    /// Sends an answer that has no messages before it; `None` when there is none.
+    fn answer(&self, reply_to: &ReplyTo, answer: Option<Bytes>) {
+        let message = match reply_to {
+            ReplyTo::Lane => answer,
+            ReplyTo::Batch(all) => all.take(answer),
+        };
+        if let Some(message) = message {
+            self.post(message);
+        }
+    }
+
+    fn notification(self: &Arc<Self>, note: &Notification) {
+        match note.method.known() {
+            Some(Method::Cancelled) => {
+                let params = note.params.decode::<CancelledNotificationParams>();
+                let Some(id) = params.ok().and_then(|params| params.request_id) else {
+                    tracing::debug!("a cancellation without a usable requestId was dropped");
+                    return;
+                };
+                // One that was waiting has no task that could see to this.
+                if let Some(waiting) = self.requests.cancel_waiting(&id) {
+                    self.reply(&waiting, Outcome::Cancelled);
+                }
+            }
+            Some(Method::Initialized) => {
+                if let Some(session) = self.session.get()
+                    && session.set_initialized()
+                {
+                    self.spawn(session.forward_changes(&self.queue));
+                }
+            }
+            _ => tracing::debug!(method = %note.method, "a notification was ignored"),
+        }
+    }
+
+    fn post(&self, message: Bytes) {
+        // A closed queue means that the client is gone, which the writer reports.
+        let _ = self.queue.post(message);
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        // Those that have ended are let go of here, or they would be kept until the end of the connection.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// On a pipe, the end of a subscription is said twice: by its result and by a notification after it, since the
+/// specification asks for either in different places.
+fn goodbye(cx: &Context) -> Option<Bytes> {
+    let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
+    write_notification(&Method::Cancelled.into(), &params).ok()
+}
