@@ -11,8 +11,8 @@ use std::{
     },
 };
 
-use tokio::sync::Notify;
 use bytes::Bytes;
+use tokio::sync::Notify;
 use toolwire_protocol::{
     Method,
     envelope::write_notification,

@@ -317,8 +317,10 @@ mod tests {
     use super::*;
 
     fn tree() -> (Ledger, Ledger, Ledger) {
-        let process = Ledger::root(Ceilings { bytes: ("process", 100), requests: ("all", 3), ..Ceilings::NONE });
-        let caller = process.child(Ceilings { bytes: ("caller", 60), requests: ("one", 2), ..Ceilings::NONE });
+        let process =
+            Ledger::root(Ceilings { bytes: ("process", 100), requests: ("all", 3), ..Ceilings::NONE });
+        let caller =
+            process.child(Ceilings { bytes: ("caller", 60), requests: ("one", 2), ..Ceilings::NONE });
         let connection = caller.child(Ceilings { bytes: ("connection", 50), ..Ceilings::NONE });
         (process, caller, connection)
     }

@@ -368,13 +368,18 @@ impl Shared {
     ) -> ControlFlow<Response<Body>, Asked> {
         use toolwire_protocol::Method;
         if request.method.known() == Some(Method::CallTool)
-            && let Err(fault) = self.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
+            && let Err(fault) =
+                self.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
         {
             return ControlFlow::Break(response::encoded(EncodedResponse::refusal(&fault, &request)));
         }
         if request.method.known() == Some(Method::Listen) && !accepts.events {
             let error = RpcError::invalid_request("Accept must allow text/event-stream to listen");
-            return ControlFlow::Break(response::error(StatusCode::NOT_ACCEPTABLE, Some(&request.id), &error));
+            return ControlFlow::Break(response::error(
+                StatusCode::NOT_ACCEPTABLE,
+                Some(&request.id),
+                &error,
+            ));
         }
         let arrival = Arrival::charged(caller, charge, attach(Arc::clone(parts)));
         match Call::new(&self.server, request, peek, origin, arrival) {

@@ -22,7 +22,11 @@ struct State {
 
 impl BatchAnswers {
     fn new(open: usize, ledger: &Ledger) -> Self {
-        Self(Mutex::new(State { answers: Vec::new(), open, charge: ledger.empty_charge(Account::AnswerBytes) }))
+        Self(Mutex::new(State {
+            answers: Vec::new(),
+            open,
+            charge: ledger.empty_charge(Account::AnswerBytes),
+        }))
     }
 
     /// Takes one answer, or none for a request that was cancelled. Gives all of them once they are there.

@@ -199,7 +199,7 @@ impl Connection {
     /// Most handlers are done at their first poll, and need no task.
     async fn first_poll(self: &Arc<Self>, mut waiting: Waiting) {
         match poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await {
-            Poll::Ready(outcome) => self.reply(&waiting, outcome),
+            Poll::Ready(outcome) => self.reply(&waiting, outcome, None),
             Poll::Pending => {
                 self.requests.enter(waiting.call.context());
                 self.spawn(Arc::clone(self).run(waiting));
@@ -211,7 +211,8 @@ impl Connection {
     fn run(self: Arc<Self>, mut waiting: Waiting) -> impl Future<Output = ()> + Send + 'static {
         async move {
             let outcome = (&mut waiting.call).await;
-            self.reply(&waiting, outcome);
+            let last = goodbye(waiting.call.context());
+            self.reply(&waiting, outcome, last);
             self.requests.finish(waiting.call.context().request_id());
             self.start_waiting();
         }
@@ -223,21 +224,20 @@ impl Connection {
         }
     }
 
-    fn reply(&self, waiting: &Waiting, outcome: Outcome) {
+    /// Sends the answer where it belongs and, right behind it, what is said last.
+    fn reply(&self, waiting: &Waiting, outcome: Outcome, last: Option<Bytes>) {
         let Waiting { call, reply_to } = waiting;
-        match (reply_to, outcome) {
-            (ReplyTo::Batch(_), outcome) => {
-                call.context().0.outbox.abandon();
+        let outbox = &call.context().0.outbox;
+        match (reply_to, outcome, last) {
+            (ReplyTo::Batch(_), outcome, _) => {
+                outbox.abandon();
                 self.answer(reply_to, outcome.into_body());
             }
-            (ReplyTo::Lane, Outcome::Answered(answer)) if call.context().is_listener() => {
+            (ReplyTo::Lane, Outcome::Answered(answer), Some(last)) => {
                 // That the queue is closed means that the client is gone, which the writer reports.
-                let _ = match goodbye(call.context()) {
-                    Some(goodbye) => call.context().0.outbox.finish_with(answer.body, goodbye),
-                    None => call.context().0.outbox.finish(answer.body),
-                };
+                let _ = outbox.finish_with(answer.body, last);
             }
-            (ReplyTo::Lane, outcome) => call.reply(outcome),
+            (ReplyTo::Lane, outcome, _) => call.reply(outcome),
         }
     }
 
@@ -262,7 +262,7 @@ impl Connection {
                 };
                 // One that was waiting has no task that could see to this.
                 if let Some(waiting) = self.requests.cancel_waiting(&id) {
-                    self.reply(&waiting, Outcome::Cancelled);
+                    self.reply(&waiting, Outcome::Cancelled, None);
                 }
             }
             Some(Method::Initialized) => {
@@ -296,6 +296,9 @@ impl Connection {
 /// On a pipe, the end of a subscription is said twice: by its result and by a notification after it, since the
 /// specification asks for either in different places.
 fn goodbye(cx: &Context) -> Option<Bytes> {
+    if !cx.is_listener() {
+        return None;
+    }
     let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());
     write_notification(&Method::Cancelled.into(), &params).ok()
 }

@@ -60,7 +60,8 @@ impl Server {
     }
 
     fn ledger_for(&self, extensions: &Extensions) -> Ledger {
-        let principal = extensions.get::<Principal>().map(|principal| CallerKey::principal(Arc::clone(&principal.0)));
+        let principal =
+            extensions.get::<Principal>().map(|principal| CallerKey::principal(Arc::clone(&principal.0)));
         match principal.or_else(|| extensions.get::<CallerKey>().cloned()) {
             Some(caller) => self.caller_ledger(caller),
             None => self.ledger().clone(),

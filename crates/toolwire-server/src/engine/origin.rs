@@ -71,11 +71,14 @@ impl Server {
                 Incoming::Request(request, RequestOrigin::Modern(version))
             }
             (Verdict::Legacy(version), Message::Request(request)) => {
-                let origin = session.cloned().map_or(RequestOrigin::Sessionless(version), RequestOrigin::Session);
+                let origin =
+                    session.cloned().map_or(RequestOrigin::Sessionless(version), RequestOrigin::Session);
                 Incoming::Request(request, origin)
             }
             (Verdict::Ping, Message::Request(request)) => empty_result(&request),
-            (Verdict::Legacy(_) | Verdict::Either, Message::Notification(note)) => Incoming::Notification(note),
+            (Verdict::Legacy(_) | Verdict::Either, Message::Notification(note)) => {
+                Incoming::Notification(note)
+            }
             (Verdict::Legacy(_), Message::Response(response)) => Incoming::Response(response),
             _ => Incoming::Ignored,
         }

@@ -63,12 +63,15 @@ impl Session {
         request: &Request,
         caller: &Ledger,
     ) -> Result<(Self, EncodedResponse), EncodedResponse> {
-        let refuse = |error: &RpcError| EncodedResponse { status: 200, body: write_error(Some(&request.id), error) };
+        let refuse =
+            |error: &RpcError| EncodedResponse { status: 200, body: write_error(Some(&request.id), error) };
         let facts = request.params.text().len();
         check_client_facts(facts, server.limits()).map_err(|error| refuse(&error))?;
         let ledger = server.connection_ledger(caller);
         let charge = |account, amount| {
-            ledger.charge(account, amount).map_err(|reached| EncodedResponse { status: 429, ..refuse(&busy(&reached)) })
+            ledger
+                .charge(account, amount)
+                .map_err(|reached| EncodedResponse { status: 429, ..refuse(&busy(&reached)) })
         };
         let session = charge(Account::Sessions, 1)?;
         let facts = charge(Account::SessionBytes, SESSION_BYTES + facts * DECODED_FACTOR)?;

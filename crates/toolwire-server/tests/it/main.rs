@@ -1,6 +1,7 @@
 //! A server from the outside, over memory, line by line.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admission;
 mod asking;
 mod rough;
 mod wire;

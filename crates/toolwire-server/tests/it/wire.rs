@@ -20,8 +20,18 @@ impl Wire {
         let (ours, theirs) = memory::pair();
         let server = server.clone();
         tokio::spawn(async move { server.serve(theirs).await });
-        let (source, sink) = ours.split();
+        Self::over(ours)
+    }
+
+    /// The client's end of a connection that somebody else serves.
+    pub(crate) fn over(end: Memory) -> Self {
+        let (source, sink) = end.split();
         Self { source, sink }
+    }
+
+    /// Has nothing more to say, but still listens.
+    pub(crate) async fn end_input(&mut self) {
+        self.sink.close().await.unwrap();
     }
 
     /// Connects and shakes hands.
@@ -32,11 +42,15 @@ impl Wire {
     /// Connects and shakes hands, with capabilities.
     pub(crate) async fn legacy_with(server: &Server, version: &str, capabilities: Value) -> Self {
         let mut wire = Self::connect(server);
-        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
-        wire.send(&json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})).await;
-        assert_eq!(wire.receive().await["result"]["protocolVersion"], version);
-        wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        wire.handshake(version, capabilities).await;
         wire
+    }
+
+    pub(crate) async fn handshake(&mut self, version: &str, capabilities: Value) {
+        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
+        self.send(&json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})).await;
+        assert_eq!(self.receive().await["result"]["protocolVersion"], version);
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     }
 
     pub(crate) async fn send(&mut self, message: &Value) {

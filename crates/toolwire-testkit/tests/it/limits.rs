@@ -242,7 +242,8 @@ async fn a_batch_is_no_place_for_modern_requests() {
 async fn a_batch_does_not_wait_for_a_handler_that_takes_too_long() {
     batches()
         .run(async |setup: Setup| {
-            let (server, ..) = server(Limits { handler_timeout: Duration::from_secs(3), ..Limits::default() });
+            let (server, ..) =
+                server(Limits { handler_timeout: Duration::from_secs(3), ..Limits::default() });
             let mut wire = setup.wire(&server).await;
             wire.send_raw(json!([call("a", "wait"), call("b", "quick")]).to_string()).await;
             let answers = wire.next().await;

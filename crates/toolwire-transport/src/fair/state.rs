@@ -91,7 +91,12 @@ impl State {
     }
 
     /// Queues a message if there is room, and gives the writer if it has to be woken.
-    pub(super) fn push(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Result<Option<Waker>, Refused> {
+    pub(super) fn push(
+        &mut self,
+        lane: usize,
+        key: Option<u64>,
+        message: Bytes,
+    ) -> Result<Option<Waker>, Refused> {
         if self.closed || self.lanes[lane].finished {
             return Err(Refused::Closed(message));
         }
@@ -102,7 +107,12 @@ impl State {
     }
 
     /// Queues a message or, where there is no room, puts it in the place of the newest one with the same key.
-    pub(super) fn replace(&mut self, lane: usize, key: u64, message: Bytes) -> Result<Option<Waker>, Refused> {
+    pub(super) fn replace(
+        &mut self,
+        lane: usize,
+        key: u64,
+        message: Bytes,
+    ) -> Result<Option<Waker>, Refused> {
         let message = match self.push(lane, Some(key), message) {
             Err(Refused::Full(message)) => message,
             other => return other,

@@ -21,7 +21,6 @@ use super::{Body, config::HttpConfig, response};
 pub(crate) use head::Head;
 use head::UNREADABLE;
 
-
 /// The checks, ready to be made.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {

@@ -1,6 +1,5 @@
 //! Batches, which exist in 2025-03-26 alone: an array of messages in, an array of answers out.
 
-
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use toolwire_protocol::{classify::HeaderView, envelope::write_error};
@@ -46,7 +45,16 @@ impl LegacyEndpoint {
                     let prepared = match charge {
                         Ok(bytes) => {
                             let session = session.clone();
-                            self.prepare(post, session, request, peek, origin, extensions.clone(), ledger, bytes)
+                            self.prepare(
+                                post,
+                                session,
+                                request,
+                                peek,
+                                origin,
+                                extensions.clone(),
+                                ledger,
+                                bytes,
+                            )
                         }
                         Err(reached) => Prepared::Refused(reached.into()),
                     };

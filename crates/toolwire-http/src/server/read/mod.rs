@@ -192,10 +192,9 @@ impl Unreadable {
                 StatusCode::REQUEST_TIMEOUT,
                 format!("the body did not arrive within {} s", limit.as_secs_f64()),
             ),
-            Self::Busy(reached) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                format!("the server is busy: {reached}; try again later"),
-            ),
+            Self::Busy(reached) => {
+                (StatusCode::TOO_MANY_REQUESTS, format!("the server is busy: {reached}; try again later"))
+            }
             Self::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
         };
         response::error(status, None, &RpcError::invalid_request(why))

@@ -113,7 +113,10 @@ async fn a_body_is_put_together() {
 async fn a_body_stays_within_its_limit() {
     let pieces = Pieces([Some(&b"ab"[..]), Some(b"cd")].into());
     assert_eq!(body(pieces, 3, TIME, &mut charge(3)).await, Err(Unreadable::TooLarge { limit: 3 }));
-    assert_eq!(body(Full::new(Bytes::from("abcd")), 3, TIME, &mut charge(3)).await, Err(Unreadable::TooLarge { limit: 3 }));
+    assert_eq!(
+        body(Full::new(Bytes::from("abcd")), 3, TIME, &mut charge(3)).await,
+        Err(Unreadable::TooLarge { limit: 3 })
+    );
     let broken = Pieces([Some(&b"ab"[..]), None].into());
     assert_eq!(body(broken, 3, TIME, &mut charge(3)).await, Err(Unreadable::Broken));
 }

@@ -18,9 +18,9 @@ use tokio::{
 };
 
 use super::{
-    reconnects::PendingReconnect,
     event_log::{EventLog, LoggedEvent},
     id::StreamKey,
+    reconnects::PendingReconnect,
 };
 
 /// How many events may wait for a connection before the sender has to.

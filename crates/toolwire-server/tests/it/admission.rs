@@ -1,0 +1,246 @@
+//! Every way in passes one admission, which weighs bytes; nothing stays counted that is gone.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio::sync::Semaphore;
+use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, tool};
+use toolwire_transport::memory;
+
+use crate::wire::{Wire, modern, request};
+
+/// What handlers tell the tests, and what they wait for.
+#[derive(Clone)]
+struct Stage {
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    go: Arc<Semaphore>,
+}
+
+struct Running(Stage);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn wait(State(stage): State<Stage>) -> &'static str {
+    let now = stage.running.fetch_add(1, Ordering::SeqCst) + 1;
+    stage.most.fetch_max(now, Ordering::SeqCst);
+    let _running = Running(stage.clone());
+    let _ = stage.go.acquire().await;
+    "done"
+}
+
+async fn ask(cx: Context) -> Result<String, toolwire_server::AskError> {
+    let roots = cx.roots().await?;
+    Ok(format!("{} roots", roots.len()))
+}
+
+fn server(limits: Limits) -> (Server, Stage) {
+    let stage = Stage { running: Arc::default(), most: Arc::default(), go: Arc::new(Semaphore::new(0)) };
+    let server = Server::builder("t", "1")
+        .limits(limits)
+        .state(stage.clone())
+        .tool(tool("wait", wait))
+        .tool(tool("ask", ask))
+        .resource(toolwire_server::resource("r://x", || async { "x" }))
+        .build()
+        .unwrap();
+    (server, stage)
+}
+
+/// Waits for something that happens in another task.
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..10_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("it did not happen within ten seconds");
+}
+
+#[tokio::test]
+async fn a_batch_is_let_in_like_any_other_request() {
+    let limits = Limits { requests_in_flight: 8, queued_requests: 10_000, ..Limits::default() };
+    let (server, stage) = server(limits);
+    let mut wire = Wire::legacy(&server, "2025-03-26").await;
+    for batch in 0..20 {
+        let calls: Vec<_> =
+            (0..64).map(|call| request(batch * 64 + call, "tools/call", json!({"name": "wait"}))).collect();
+        wire.send(&json!(calls)).await;
+    }
+    until(|| stage.running.load(Ordering::SeqCst) == 8 && server.usage().requests == 20 * 64).await;
+    stage.go.add_permits(Semaphore::MAX_PERMITS);
+    for _ in 0..20 {
+        let answers = wire.receive().await;
+        assert_eq!(answers.as_array().unwrap().len(), 64);
+    }
+    assert_eq!(stage.most.load(Ordering::SeqCst), 8);
+}
+
+#[tokio::test]
+async fn what_a_connection_has_started_ends_with_it() {
+    let (server, stage) = server(Limits::default());
+    for _ in 0..3 {
+        let (ours, theirs) = memory::pair();
+        let serving = tokio::spawn({
+            let server = server.clone();
+            async move { server.serve(theirs).await }
+        });
+        let mut wire = Wire::over(ours);
+        for id in 0..20 {
+            wire.send(&modern(id, "tools/call", json!({"name": "wait"}))).await;
+            wire.send(&modern(100 + id, "subscriptions/listen", json!({"notifications": {}}))).await;
+        }
+        until(|| stage.running.load(Ordering::SeqCst) == 20 && server.usage().listeners == 20).await;
+        // Nobody says goodbye: the future that serves is dropped, as when the task of an HTTP stream is.
+        serving.abort();
+        until(|| stage.running.load(Ordering::SeqCst) == 0 && server.usage() == Usage::default()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_describes_itself_at_length_is_refused() {
+    let (server, _) = server(Limits::default());
+    let long = json!({"experimental": {"x": {"text": "x".repeat(20 * 1024)}}});
+    let mut wire = Wire::connect(&server);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": long, "clientInfo": {"name": "t", "version": "1"}});
+    let refused = wire.ask(&request(1, "initialize", params)).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("client_facts_bytes"), "{message}");
+    let mut call = modern(2, "tools/call", json!({"name": "wait"}));
+    call["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = long;
+    let refused = wire.ask(&call).await;
+    assert_eq!(refused["error"]["code"], -32602);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("client_facts_bytes"));
+    assert_eq!(server.usage().sessions, 0);
+}
+
+#[tokio::test]
+async fn requests_that_wait_weigh_what_they_weigh() {
+    let limits =
+        Limits { requests_in_flight: 1, held_bytes_per_connection: 1024 * 1024, ..Limits::default() };
+    let (server, stage) = server(limits);
+    let mut wire = Wire::connect(&server);
+    let heavy =
+        |id: u32| modern(id, "tools/call", json!({"name": "wait", "arguments": {"x": "x".repeat(300_000)}}));
+    for id in 1..=3 {
+        wire.send(&heavy(id)).await;
+    }
+    let refused = wire.ask(&heavy(4)).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(4), &json!(-32603)));
+    assert_eq!(refused["error"]["data"]["limit"], "held_bytes_per_connection");
+    let held = server.usage().request_bytes;
+    assert!((900_000..1024 * 1024).contains(&held), "{held}");
+    // Small ones still fit, and everything is given back with the answers.
+    wire.send(&modern(5, "tools/call", json!({"name": "wait"}))).await;
+    stage.go.add_permits(4);
+    for _ in 0..4 {
+        assert_eq!(wire.receive().await["result"]["content"][0]["text"], "done");
+    }
+    until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test]
+async fn one_caller_leaves_room_for_the_others() {
+    let limits = Limits { requests: 8, requests_per_caller: 5, ..Limits::default() };
+    let (server, stage) = server(limits);
+    let connect = |name: &str| {
+        let (ours, theirs) = memory::pair();
+        let (server, mut extensions) = (server.clone(), Extensions::default());
+        extensions.insert(Principal::new(name));
+        tokio::spawn(async move { server.serve_with(theirs, extensions).await });
+        Wire::over(ours)
+    };
+    // Two connections of one caller share what it may have.
+    let (mut one, mut two, mut other) = (connect("eve"), connect("eve"), connect("ada"));
+    for id in 0..3 {
+        one.send(&modern(id, "tools/call", json!({"name": "wait"}))).await;
+    }
+    until(|| server.usage().requests == 3).await;
+    for id in 0..2 {
+        two.send(&modern(id, "tools/call", json!({"name": "wait"}))).await;
+    }
+    let refused = two.ask(&modern(9, "tools/call", json!({"name": "wait"}))).await;
+    assert_eq!(refused["error"]["data"]["limit"], "requests_per_caller");
+    for id in 0..3 {
+        other.send(&modern(id, "tools/call", json!({"name": "wait"}))).await;
+    }
+    let refused = other.ask(&modern(9, "tools/call", json!({"name": "wait"}))).await;
+    assert_eq!(refused["error"]["data"]["limit"], "requests");
+    stage.go.add_permits(8);
+    for _ in 0..3 {
+        assert!(other.receive().await["result"].is_object());
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_weigh_what_they_weigh() {
+    let limits = Limits { held_bytes_per_connection: 64 * 1024, ..Limits::default() };
+    let (server, _) = server(limits);
+    let mut wire = Wire::legacy(&server, "2025-11-25").await;
+    let uri = |number: u32| format!("r://{number}/{}", "x".repeat(10_000));
+    let mut refused = None;
+    for number in 0..10 {
+        let answer = wire.ask(&request(number, "resources/subscribe", json!({"uri": uri(number)}))).await;
+        if answer["error"].is_object() {
+            refused = Some((number, answer));
+            break;
+        }
+    }
+    let (number, answer) = refused.expect("no limit was met");
+    assert!((4..=6).contains(&number), "{number}");
+    assert_eq!(answer["error"]["data"]["limit"], "held_bytes_per_connection");
+    // The same one again costs nothing; one that is given back makes room.
+    assert!(
+        wire.ask(&request(20, "resources/subscribe", json!({"uri": uri(0)}))).await["result"].is_object()
+    );
+    assert!(
+        wire.ask(&request(21, "resources/unsubscribe", json!({"uri": uri(0)}))).await["result"].is_object()
+    );
+    assert!(
+        wire.ask(&request(22, "resources/subscribe", json!({"uri": uri(50)}))).await["result"].is_object()
+    );
+    drop(wire);
+    until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_of_a_handler_stands_still_while_a_question_is_open() {
+    let limits = Limits { handler_timeout: Duration::from_secs(5), ..Limits::default() };
+    let (server, _) = server(limits);
+    let mut wire = Wire::legacy_with(&server, "2025-11-25", json!({"roots": {}})).await;
+    wire.send(&request(1, "tools/call", json!({"name": "ask"}))).await;
+    let question = wire.receive().await;
+    assert_eq!(question["method"], "roots/list");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    wire.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}})).await;
+    assert_eq!(wire.receive().await["result"]["content"][0]["text"], "0 roots");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_question_does_not_hold_up_the_end_of_input() {
+    let (server, _) = server(Limits::default());
+    let (ours, theirs) = memory::pair();
+    let serving = tokio::spawn({
+        let server = server.clone();
+        async move { server.serve(theirs).await }
+    });
+    let mut wire = Wire::over(ours);
+    wire.handshake("2025-11-25", json!({"roots": {}})).await;
+    wire.send(&request(1, "tools/call", json!({"name": "ask"}))).await;
+    assert_eq!(wire.receive().await["method"], "roots/list");
+    let started = tokio::time::Instant::now();
+    wire.end_input().await;
+    serving.await.unwrap().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
