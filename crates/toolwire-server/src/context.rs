@@ -15,7 +15,7 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    Client, Notifier, Server,
+    CallerKey, Client, Notifier, Server,
     ask::{Asks, Board},
     cancel::Cancel,
     engine::AskingTime,
@@ -176,6 +176,11 @@ impl Context {
     /// Who is calling, if the transport has found out.
     pub fn principal(&self) -> Option<&str> {
         self.0.extensions.get::<Principal>().map(|principal| &*principal.0)
+    }
+
+    /// Whom the request is counted against, where that is known.
+    pub(crate) fn caller_key(&self) -> Option<CallerKey> {
+        CallerKey::of(&self.0.extensions)
     }
 
     pub(crate) fn cancel(&self) -> &Cancel {

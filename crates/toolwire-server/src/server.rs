@@ -16,6 +16,7 @@ use crate::{
     TemplateRoute, ToolRoute,
     admission::Admission,
     catalog::{Announced, Catalog, Registry},
+    engine::SlowRoutes,
     handler::SharedEndpoint,
     route::Entry,
 };
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) state_keys: StateKeys,
     pub(crate) replay_check: bool,
     pub(crate) admission: Admission,
+    pub(crate) slow_routes: SlowRoutes,
 }
 
 impl Server {
@@ -232,6 +234,10 @@ impl Server {
 
     pub(crate) fn state_keys(&self) -> &StateKeys {
         &self.shared.state_keys
+    }
+
+    pub(crate) fn slow_routes(&self) -> &SlowRoutes {
+        &self.shared.slow_routes
     }
 
     pub(crate) fn admission(&self) -> &Admission {

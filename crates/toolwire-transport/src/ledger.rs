@@ -43,13 +43,15 @@ pub enum Account {
     SessionBytes,
     /// Bytes of the URIs that are subscribed to.
     SubscriptionBytes,
+    /// Bytes of events that are kept for clients that come back.
+    EventBytes,
     /// Bytes of lists that were put together from the pages of a peer.
     ListBytes,
 }
 
 impl Account {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Requests,
         Self::Listeners,
         Self::Sessions,
@@ -57,6 +59,7 @@ impl Account {
         Self::AnswerBytes,
         Self::SessionBytes,
         Self::SubscriptionBytes,
+        Self::EventBytes,
         Self::ListBytes,
     ];
 

@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use crate::{Extensions, Principal};
+
 /// Whom a request is counted against: the principal, if it is known, or else the address it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallerKey(Key);
@@ -19,6 +21,13 @@ impl CallerKey {
     /// A caller who has proved who it is.
     pub fn principal(name: Arc<str>) -> Self {
         Self(Key::Principal(name))
+    }
+
+    /// What a transport has found out of a caller: its principal, or else the key among the extensions.
+    pub fn of(extensions: &Extensions) -> Option<Self> {
+        let principal =
+            extensions.get::<Principal>().map(|principal| Self::principal(Arc::clone(&principal.0)));
+        principal.or_else(|| extensions.get::<Self>().cloned())
     }
 
     /// A caller of whom nothing is known but its address. All addresses of an IPv6 network of 64 bits count as

@@ -32,6 +32,8 @@ pub struct Usage {
     pub session_bytes: usize,
     /// Bytes of URIs that are subscribed to.
     pub subscription_bytes: usize,
+    /// Bytes of events that are kept for clients that come back.
+    pub event_bytes: usize,
 }
 
 impl Usage {
@@ -45,6 +47,7 @@ impl Usage {
             answer_bytes: ledger.used(Account::AnswerBytes),
             session_bytes: ledger.used(Account::SessionBytes),
             subscription_bytes: ledger.used(Account::SubscriptionBytes),
+            event_bytes: ledger.used(Account::EventBytes),
         }
     }
 }

@@ -13,6 +13,7 @@ mod elicit;
 mod extract;
 mod live;
 mod need_input;
+mod nonces;
 mod question;
 mod sealing;
 
@@ -23,9 +24,10 @@ pub use extract::{Ask, Question};
 pub(crate) use live::Asks;
 pub use need_input::NeedInput;
 pub(crate) use need_input::live_rounds;
+pub use nonces::{MemoryNonces, NonceStore};
 pub(crate) use question::check_capability;
 pub use question::{ListRoots, Sample};
-pub use sealing::{MemoryNonces, NonceStore, StateKeys};
+pub use sealing::StateKeys;
 
 use std::time::Duration;
 

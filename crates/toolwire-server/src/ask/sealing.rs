@@ -1,17 +1,18 @@
 //! What a server needs to carry a request from one round to the next.
 
 use std::{
-    collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use toolwire_protocol::{
     RpcError, Version,
-    seal::{Binding, KeyError, KeyRing, MAX_SEALED_BYTES, NONCE_BYTES, RequestState, Unsealable},
+    seal::{Binding, KeyError, KeyRing, MAX_SEALED_BYTES, RequestState, Unsealable},
 };
-use toolwire_transport::BoxFuture;
+
+use super::NonceStore;
+use crate::CallerKey;
 
 /// The keys that `requestState` is sealed with.
 ///
@@ -32,54 +33,6 @@ pub struct StateKeys {
     ttl: Duration,
     audience: Option<String>,
     nonces: Option<Arc<dyn NonceStore>>,
-}
-
-/// Remembers which states have been used, for those that may be used only once.
-pub trait NonceStore: Send + Sync {
-    /// Takes a nonce. Says `false` when it was taken before. It need not be remembered after `until`.
-    fn consume(&self, nonce: [u8; NONCE_BYTES], until: SystemTime) -> BoxFuture<'_, bool>;
-}
-
-/// Remembers used states in this process, within a limit. Replicas need a store that they share.
-#[derive(Debug)]
-pub struct MemoryNonces {
-    used: Mutex<BTreeMap<[u8; NONCE_BYTES], SystemTime>>,
-    limit: usize,
-}
-
-impl MemoryNonces {
-    /// How many states are remembered unless told otherwise. Each takes some fifty bytes.
-    pub const DEFAULT_LIMIT: usize = 100_000;
-
-    /// Remembers at most `limit` states that have not expired. When it is full, further ones are refused: it is
-    /// better that a user has to start again than that something happens twice.
-    pub fn new(limit: usize) -> Self {
-        Self { used: Mutex::default(), limit }
-    }
-
-    fn take(&self, nonce: [u8; NONCE_BYTES], until: SystemTime, now: SystemTime) -> bool {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.len() >= self.limit {
-            used.retain(|_, until| *until > now);
-        }
-        if used.len() >= self.limit || used.contains_key(&nonce) {
-            return false;
-        }
-        used.insert(nonce, until);
-        true
-    }
-}
-
-impl Default for MemoryNonces {
-    fn default() -> Self {
-        Self::new(Self::DEFAULT_LIMIT)
-    }
-}
-
-impl NonceStore for MemoryNonces {
-    fn consume(&self, nonce: [u8; NONCE_BYTES], until: SystemTime) -> BoxFuture<'_, bool> {
-        Box::pin(std::future::ready(self.take(nonce, until, SystemTime::now())))
-    }
 }
 
 impl StateKeys {
@@ -173,9 +126,10 @@ impl StateKeys {
         server: &str,
         version: Version,
         binding: &Binding,
+        caller: Option<&CallerKey>,
         token: &str,
     ) -> Result<RequestState, RpcError> {
-        let opened = self.open_or_why(server, version, binding, token).await;
+        let opened = self.open_or_why(server, version, binding, caller, token).await;
         opened.map_err(|why| {
             tracing::warn!(%why, "a requestState was refused");
             RpcError::invalid_params(Unsealable::MESSAGE)
@@ -187,6 +141,7 @@ impl StateKeys {
         server: &str,
         version: Version,
         binding: &Binding,
+        caller: Option<&CallerKey>,
         token: &str,
     ) -> Result<RequestState, Unsealable> {
         let ring = self.ring().map_err(|_| Unsealable::UnknownKey)?;
@@ -194,7 +149,7 @@ impl StateKeys {
         let state = RequestState::from_plain(&opened.plain, binding, seconds(SystemTime::now()))?;
         if let Some(nonces) = &self.nonces {
             let until = UNIX_EPOCH + Duration::from_secs(state.expires);
-            if !nonces.consume(opened.nonce, until).await {
+            if !nonces.consume(caller, opened.nonce, until).await {
                 return Err(Unsealable::Replayed);
             }
         }
@@ -215,21 +170,5 @@ fn seconds(time: SystemTime) -> u64 {
 impl fmt::Debug for StateKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateKeys").field("ring", &self.ring).field("ttl", &self.ttl).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nonces_are_taken_once_and_forgotten_when_they_have_expired() {
-        let store = MemoryNonces::new(2);
-        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
-        assert!(store.take([1; NONCE_BYTES], at(10), at(0)));
-        assert!(!store.take([1; NONCE_BYTES], at(10), at(0)));
-        assert!(store.take([2; NONCE_BYTES], at(20), at(0)));
-        assert!(!store.take([3; NONCE_BYTES], at(30), at(5)), "full");
-        assert!(store.take([3; NONCE_BYTES], at(30), at(15)), "the first has expired");
     }
 }

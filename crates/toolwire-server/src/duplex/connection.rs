@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::Poll,
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -198,13 +199,17 @@ impl Connection {
 
     /// Most handlers are done at their first poll, and need no task.
     async fn first_poll(self: &Arc<Self>, mut waiting: Waiting) {
-        match poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await {
-            Poll::Ready(outcome) => self.reply(&waiting, outcome, None),
-            Poll::Pending => {
-                self.requests.enter(waiting.call.context());
-                self.spawn(Arc::clone(self).run(waiting));
+        let slow_routes = self.server.slow_routes();
+        if !slow_routes.has(waiting.call.context()) {
+            let started = Instant::now();
+            let polled = poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await;
+            slow_routes.note(waiting.call.context(), started);
+            if let Poll::Ready(outcome) = polled {
+                return self.reply(&waiting, outcome, None);
             }
         }
+        self.requests.enter(waiting.call.context());
+        self.spawn(Arc::clone(self).run(waiting));
     }
 
     /// Sees a request through to its answer, and starts those that waited for its place.

@@ -17,7 +17,7 @@ use toolwire_transport::{Duplex, Ledger, Source, write_loop};
 pub(crate) use connection::ReplyTo;
 use connection::{Abort, AbortOnDrop, Connection};
 
-use crate::{CallerKey, Extensions, Principal, Server};
+use crate::{CallerKey, Extensions, Server};
 
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
@@ -60,9 +60,7 @@ impl Server {
     }
 
     fn ledger_for(&self, extensions: &Extensions) -> Ledger {
-        let principal =
-            extensions.get::<Principal>().map(|principal| CallerKey::principal(Arc::clone(&principal.0)));
-        match principal.or_else(|| extensions.get::<CallerKey>().cloned()) {
+        match CallerKey::of(extensions) {
             Some(caller) => self.caller_ledger(caller),
             None => self.ledger().clone(),
         }

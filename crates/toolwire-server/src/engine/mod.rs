@@ -10,11 +10,13 @@ mod clock;
 mod origin;
 mod rounds;
 mod session;
+mod slow;
 
 pub use call::{Arrival, Call, EncodedResponse, Messages, Outcome};
 pub(crate) use clock::AskingTime;
 pub use origin::{Incoming, RequestOrigin, join_answers};
 pub use session::Session;
+pub(crate) use slow::SlowRoutes;
 
 pub use crate::admission::{Refusal, Requests};
 

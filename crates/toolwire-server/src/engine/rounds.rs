@@ -40,7 +40,10 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
         Some(token) => {
             let server = cx.server();
             let keys = server.state_keys();
-            Some(keys.open(&server.info().name, cx.0.version, &binding(&cx), token).await?)
+            Some(
+                keys.open(&server.info().name, cx.0.version, &binding(&cx), cx.caller_key().as_ref(), token)
+                    .await?,
+            )
         }
         None => None,
     };

@@ -1,9 +1,12 @@
 //! What must not break a server.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::json;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use toolwire_server::{Args, Context, Json, Limits, Server, tool};
 
 use crate::wire::{Wire, modern, request};
@@ -81,7 +84,7 @@ async fn cancelling_stops_the_handler_and_says_nothing() {
         }
     }
     let (dropped, was_dropped) = oneshot::channel();
-    let dropped = std::sync::Arc::new(std::sync::Mutex::new(Some(dropped)));
+    let dropped = Arc::new(Mutex::new(Some(dropped)));
     let wait = move || {
         let guard = Guard(dropped.lock().unwrap().take());
         async move {
@@ -155,7 +158,7 @@ async fn two_hundred_large_messages_each_way_do_not_deadlock() {
 #[tokio::test]
 async fn what_is_running_when_the_client_leaves_may_finish() {
     let (done, finished) = oneshot::channel();
-    let done = std::sync::Arc::new(std::sync::Mutex::new(Some(done)));
+    let done = Arc::new(Mutex::new(Some(done)));
     let slow = move |cx: Context| {
         let done = done.lock().unwrap().take();
         async move {
@@ -169,4 +172,37 @@ async fn what_is_running_when_the_client_leaves_may_finish() {
     wire.send(&modern(1, "tools/call", json!({"name": "slow"}))).await;
     drop(wire);
     tokio::time::timeout(Duration::from_secs(10), finished).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handler_that_blocks_holds_up_its_pipe_only_once() {
+    let (told, release) = (Arc::new(Notify::new()), Arc::new(Mutex::new(())));
+    let blocks = {
+        let (told, release) = (Arc::clone(&told), Arc::clone(&release));
+        move || {
+            let (told, release) = (Arc::clone(&told), Arc::clone(&release));
+            async move {
+                told.notify_one();
+                drop(release.lock());
+                std::thread::sleep(Duration::from_millis(5));
+                "blocked"
+            }
+        }
+    };
+    let server = Server::builder("t", "1")
+        .tool(tool("blocks", blocks))
+        .tool(tool("quick", || async { "quick" }))
+        .build()
+        .unwrap();
+    let mut wire = Wire::connect(&server);
+    let call = |id: u32, name: &str| modern(id, "tools/call", json!({"name": name}));
+    assert_eq!(wire.ask(&call(1, "blocks")).await["id"], 1);
+    told.notified().await;
+    let held = release.lock().unwrap();
+    wire.send(&call(2, "blocks")).await;
+    told.notified().await;
+    // The handler blocks a thread until the lock is released, and the next request is answered all the same.
+    assert_eq!(wire.ask(&call(3, "quick")).await["id"], 3);
+    drop(held);
+    assert_eq!(wire.receive().await["id"], 2);
 }

@@ -13,7 +13,7 @@ use toolwire_server::{
     Extensions, Server,
     engine::{Arrival, Call, EncodedResponse, RequestOrigin, Session},
 };
-use toolwire_transport::ledger::{Charge, Ledger};
+use toolwire_transport::ledger::{Account, Charge, Ledger};
 
 use super::{
     denial::Denial,
@@ -87,7 +87,10 @@ impl SessionLookup {
 impl LegacyEndpoint {
     /// An endpoint that keeps its events in `log`, or else in memory.
     pub(crate) fn new(server: Server, config: Arc<HttpConfig>, log: Option<Arc<dyn EventLog>>) -> Self {
-        let log = log.unwrap_or_else(|| Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits))));
+        let log = log.unwrap_or_else(|| {
+            let charge = server.ledger().empty_charge(Account::EventBytes);
+            Arc::new(MemoryEventLog::charged(EventLogLimits::of(&config.limits), charge))
+        });
         let sessions = Sessions::new(config.limits.clone(), log);
         Self { server, config, sessions, reconnects: PendingReconnects::default() }
     }

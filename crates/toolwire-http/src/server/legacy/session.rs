@@ -13,6 +13,7 @@ use toolwire_server::{
     Context, Limits,
     engine::{Refusal, Requests, Session},
 };
+use toolwire_transport::ledger::Account;
 
 use super::{
     event_log::EventLog,
@@ -214,7 +215,8 @@ impl HttpSession {
     }
 
     fn stream(&self, number: u64) -> Arc<Stream> {
-        Stream::logged(Arc::clone(&self.log), StreamKey { session: self.id, stream: number })
+        let charge = self.session.ledger().empty_charge(Account::AnswerBytes);
+        Stream::logged(Arc::clone(&self.log), StreamKey { session: self.id, stream: number }, charge)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

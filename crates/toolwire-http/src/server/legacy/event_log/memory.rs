@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::time::Instant;
-use toolwire_transport::BoxFuture;
+use toolwire_transport::{BoxFuture, ledger::Charge};
 
 use super::{EventLog, LoggedEvent};
 use crate::server::{
@@ -84,6 +84,8 @@ struct State {
     /// How many of those are still there.
     ended_here: usize,
     bytes: usize,
+    /// The same bytes where others can see them.
+    charge: Option<Charge>,
 }
 
 #[derive(Default)]
@@ -105,6 +107,12 @@ impl MemoryEventLog {
     /// An empty log.
     pub fn new(limits: EventLogLimits) -> Self {
         Self { limits, state: Mutex::default() }
+    }
+
+    /// The same, with its bytes on the ledger of a server.
+    pub(in crate::server::legacy) fn charged(limits: EventLogLimits, charge: Charge) -> Self {
+        let state = State { charge: Some(charge), ..State::default() };
+        Self { limits, state: Mutex::new(state) }
     }
 
     /// How many bytes of messages are kept now.
@@ -144,6 +152,9 @@ impl State {
         session.events += 1;
         session.bytes += bytes;
         self.bytes += bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.grow_unchecked(bytes);
+        }
     }
 
     fn make_room(&mut self, key: &StreamKey, limits: &EventLogLimits) {
@@ -153,10 +164,19 @@ impl State {
                 break;
             }
         }
-        while self.bytes > limits.total_bytes {
+        while self.bytes > limits.total_bytes
+            || self.charge.as_ref().is_some_and(|charge| charge.ledger().is_over())
+        {
             if !(self.drop_ended() || self.drop_oldest(key)) {
                 break;
             }
+        }
+    }
+
+    fn let_go(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.shrink(bytes);
         }
     }
 
@@ -184,7 +204,7 @@ impl State {
         stream.bytes -= bytes;
         session.events -= 1;
         session.bytes -= bytes;
-        self.bytes -= bytes;
+        self.let_go(bytes);
         true
     }
 
@@ -212,10 +232,11 @@ impl State {
 
     fn remove(&mut self, key: &StreamKey) {
         let Some(session) = self.sessions.get_mut(&key.session) else { return };
+        let mut gone = 0;
         if let Some(stream) = session.streams.remove(&key.stream) {
             session.events -= stream.events.len();
             session.bytes -= stream.bytes;
-            self.bytes -= stream.bytes;
+            gone = stream.bytes;
         }
         let ended = session.ended.len();
         session.ended.retain(|ended| *ended != key.stream);
@@ -223,6 +244,7 @@ impl State {
         if session.streams.is_empty() {
             self.sessions.remove(&key.session);
         }
+        self.let_go(gone);
     }
 
     fn end(&mut self, key: &StreamKey) {
@@ -236,7 +258,7 @@ impl State {
 
     fn forget(&mut self, session: &SessionId) {
         if let Some(events) = self.sessions.remove(session) {
-            self.bytes -= events.bytes;
+            self.let_go(events.bytes);
             self.ended_here -= events.ended.len();
         }
         // Names of what is gone are cleared away in one go, and not for each session anew.

@@ -17,6 +17,8 @@ use tokio::{
     time::Instant,
 };
 
+use toolwire_transport::ledger::Charge;
+
 use super::{
     event_log::{EventLog, LoggedEvent},
     id::StreamKey,
@@ -56,6 +58,8 @@ struct State {
     /// Events that are logged, and that the connection has not read.
     unread: VecDeque<LoggedEvent>,
     unread_bytes: usize,
+    /// The same bytes where others can see them.
+    charge: Option<Charge>,
     /// Whether the connection is to end when it has read everything, although the stream goes on.
     cut: bool,
     /// There while the client was sent away and is not back.
@@ -75,18 +79,19 @@ pub(super) enum Next {
 }
 
 impl Stream {
-    /// A stream whose events are kept.
-    pub(super) fn logged(log: Arc<dyn EventLog>, key: StreamKey) -> Arc<Self> {
-        Arc::new(Self::new(Some((log, key))))
+    /// A stream whose events are kept. What its connection has not read is charged.
+    pub(super) fn logged(log: Arc<dyn EventLog>, key: StreamKey, charge: Charge) -> Arc<Self> {
+        Arc::new(Self::new(Some((log, key)), Some(charge)))
     }
 
     /// A stream that cannot be resumed.
     pub(super) fn fleeting() -> Arc<Self> {
-        Arc::new(Self::new(None))
+        Arc::new(Self::new(None, None))
     }
 
-    fn new(log: Option<(Arc<dyn EventLog>, StreamKey)>) -> Self {
-        Self { log, state: Mutex::default(), writing: AsyncMutex::default(), changed: Notify::new() }
+    fn new(log: Option<(Arc<dyn EventLog>, StreamKey)>, charge: Option<Charge>) -> Self {
+        let state = State { charge, ..State::default() };
+        Self { log, state: Mutex::new(state), writing: AsyncMutex::default(), changed: Notify::new() }
     }
 
     /// Its number; `None` when it cannot be resumed.
@@ -135,8 +140,7 @@ impl Stream {
                 log.forget(&key.session);
             }
         } else if state.connected {
-            state.unread_bytes += event.message.len();
-            state.unread.push_back(event);
+            state.push_unread(event);
             state.wake_reader();
         }
     }
@@ -208,8 +212,7 @@ impl Stream {
         if state.connection != connection {
             return Poll::Ready(Next::End);
         }
-        if let Some(event) = state.unread.pop_front() {
-            state.unread_bytes -= event.message.len();
+        if let Some(event) = state.pop_unread() {
             drop(state);
             self.changed.notify_waiters();
             return Poll::Ready(Next::Event(event));
@@ -304,9 +307,28 @@ impl State {
             && (self.unread.len() >= UNREAD_EVENTS || self.unread_bytes >= UNREAD_BYTES)
     }
 
+    fn push_unread(&mut self, event: LoggedEvent) {
+        let bytes = event.message.len();
+        self.unread_bytes += bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.grow_unchecked(bytes);
+        }
+        self.unread.push_back(event);
+    }
+
+    fn pop_unread(&mut self) -> Option<LoggedEvent> {
+        let event = self.unread.pop_front()?;
+        let bytes = event.message.len();
+        self.unread_bytes -= bytes;
+        if let Some(charge) = &mut self.charge {
+            charge.shrink(bytes);
+        }
+        Some(event)
+    }
+
     fn clear_unread(&mut self) {
+        while self.pop_unread().is_some() {}
         self.unread = VecDeque::new();
-        self.unread_bytes = 0;
     }
 
     fn wake_reader(&mut self) {

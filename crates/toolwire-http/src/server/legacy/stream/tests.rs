@@ -1,6 +1,7 @@
 use std::{future::Future as _, pin::pin, task::Poll, time::Duration};
 
 use super::*;
+use toolwire_transport::ledger::{Account, Ceilings, Ledger};
 use crate::server::legacy::{
     event_log::{EventLogLimits, MemoryEventLog},
     id::SessionId,
@@ -10,7 +11,8 @@ use crate::server::legacy::{
 fn stream() -> (Arc<Stream>, Arc<MemoryEventLog>) {
     let log = Arc::new(MemoryEventLog::new(EventLogLimits::default()));
     let key = StreamKey { session: SessionId::random().unwrap(), stream: 1 };
-    (Stream::logged(Arc::clone(&log) as Arc<dyn EventLog>, key), log)
+    let charge = Ledger::root(Ceilings::NONE).empty_charge(Account::AnswerBytes);
+    (Stream::logged(Arc::clone(&log) as Arc<dyn EventLog>, key, charge), log)
 }
 
 fn message(number: usize) -> Bytes {
