@@ -20,6 +20,10 @@ pub(crate) struct Tool<'a> {
     pub(crate) options: &'a [&'a str],
 }
 
+/// Looks at the crates in use: licences, bans, sources, advisories.
+pub(crate) const DENY: Tool<'_> =
+    Tool { package: "cargo-deny", program: "cargo-deny", version: "0.20.2", options: &[] };
+
 impl Tool<'_> {
     /// Where the program is, once it is installed.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {

@@ -12,7 +12,7 @@ use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    bench, browser, conformance, documents, edges, interop, licences, registry, schemas, screens, terminal,
+    bench, browser, conformance, deny, documents, edges, interop, registry, schemas, screens, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -43,13 +43,16 @@ enum Lane {
 const STEPS: &[Step] = &[
     Step::main("format", "the code is formatted", format),
     Step::main("documents", "documents show only what is compiled or run", documents),
-    Step::main("dependencies", "crates depend only on what they may, under licences we accept", dependencies),
+    Step::main("dependencies", "crates depend only on what they may", dependencies),
     Step::main("lint", "clippy, warnings are errors", lint),
     Step::main("schemas", "the official schemas are there for the tests", schemas::run),
     Step::main("test", "unit, integration and macro tests", test),
     Step::main("doctest", "examples in documentation and README", doctest),
     Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc),
     Step::main("features", "every feature builds alone", features),
+    Step::beside("licences", "crates in use have licences and sources we accept", deny::check)
+        .prepared(deny::prepare),
+    Step::beside("advisories", "no crate in use has a known fault", deny::advisories),
     Step::beside("install", "the program installs, and is small", install),
     Step::beside("demo", "the tour ends well", demo),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)
@@ -159,9 +162,7 @@ fn features() -> Outcome {
 }
 
 fn dependencies() -> Outcome {
-    let mut violations = edges::check(&root())?;
-    violations.extend(licences::check(&root())?);
-    none(&violations)
+    none(&edges::check(&root())?)
 }
 
 fn documents() -> Outcome {
