@@ -5,13 +5,15 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask bench
        cargo xtask conformance
        cargo xtask screens
+       cargo xtask eras
 
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
-screens writes what the program says into the documents that show it.";
+screens writes what the program says into the documents that show it.
+eras lowers the numbers in xtask/eras.txt to what is there.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -19,6 +21,7 @@ pub(crate) enum Request {
     Help,
     List,
     Bench,
+    Eras,
     Screens,
     Test { only: Vec<String> },
 }
@@ -35,6 +38,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "test" => test(&rest),
         "bench" => alone(&rest, Request::Bench),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
+        "eras" => alone(&rest, Request::Eras),
         "screens" => alone(&rest, Request::Screens),
         other => Err(format!("unknown command `{other}`")),
     }

@@ -11,13 +11,16 @@ mod debian;
 mod deny;
 mod documents;
 mod edges;
+mod eras;
 mod interop;
+mod invariants;
 mod output;
 mod process;
 mod programs;
 mod registry;
 mod schemas;
 mod screens;
+mod sources;
 mod steps;
 mod terminal;
 mod tools;
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Request::Bench => bench::run(),
+        Request::Eras => eras::write(),
         Request::Screens => screens::write(),
         Request::Test { only } => steps::run(&only),
     });

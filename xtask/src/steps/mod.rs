@@ -12,7 +12,8 @@ use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    bench, browser, conformance, deny, documents, edges, interop, registry, schemas, screens, terminal,
+    bench, browser, conformance, deny, documents, edges, eras, interop, invariants, registry, schemas,
+    screens, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -44,6 +45,8 @@ const STEPS: &[Step] = &[
     Step::main("format", "the code is formatted", format),
     Step::main("documents", "documents show only what is compiled or run", documents),
     Step::main("dependencies", "crates depend only on what they may", dependencies),
+    Step::main("invariants", "the code keeps what ARCHITECTURE.md promises", invariants::run),
+    Step::main("eras", "only the owners of the eras look at the era", eras::run),
     Step::main("lint", "clippy, warnings are errors", lint),
     Step::main("schemas", "the official schemas are there for the tests", schemas::run),
     Step::main("test", "unit, integration and macro tests", test),
@@ -60,7 +63,7 @@ const STEPS: &[Step] = &[
     // `fuzz`, a short run of every target, belongs here: it builds in a folder of its own.
     Step::beside("screens", "documents show what the program says", screens::check),
     Step::beside("terminal", "questions are answered by keyboard in a terminal", terminal::run),
-    Step::beside("interop", "other makers' SDKs, both directions, both every transport", interop::run)
+    Step::beside("interop", "other makers' SDKs, both directions, both eras, every transport", interop::run)
         .prepared(interop::prepare),
     Step::beside("registry", "the program on servers from npm and PyPI", registry::run)
         .prepared(registry::prepare),
