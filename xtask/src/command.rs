@@ -2,6 +2,7 @@
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
+       cargo xtask check
        cargo xtask bench
        cargo xtask conformance
        cargo xtask screens
@@ -10,6 +11,7 @@ usage: cargo xtask test [--list] [--only STEP]...
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
+check is for the working day: format, lint, and the unit tests of what has changed since main.
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 screens writes what the program says into the documents that show it.
@@ -21,6 +23,7 @@ pub(crate) enum Request {
     Help,
     List,
     Bench,
+    Check,
     Eras,
     Screens,
     Test { only: Vec<String> },
@@ -37,6 +40,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
     match command {
         "test" => test(&rest),
         "bench" => alone(&rest, Request::Bench),
+        "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
         "eras" => alone(&rest, Request::Eras),
         "screens" => alone(&rest, Request::Screens),
@@ -84,6 +88,7 @@ mod tests {
         assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
         assert_eq!(parsed("test --list"), Ok(Request::List));
         assert_eq!(parsed("bench"), Ok(Request::Bench));
+        assert_eq!(parsed("check"), Ok(Request::Check));
         let only = vec!["conformance".to_owned()];
         assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
         let only = vec!["lint".to_owned(), "demo".to_owned()];

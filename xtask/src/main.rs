@@ -5,6 +5,7 @@
 
 mod bench;
 mod browser;
+mod changed;
 mod command;
 mod conformance;
 mod debian;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Request::Bench => bench::run(),
+        Request::Check => changed::run(),
         Request::Eras => eras::write(),
         Request::Screens => screens::write(),
         Request::Test { only } => steps::run(&only),
