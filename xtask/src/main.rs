@@ -16,6 +16,7 @@ mod eras;
 mod interop;
 mod invariants;
 mod output;
+mod platforms;
 mod process;
 mod programs;
 mod registry;
