@@ -7,6 +7,7 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask conformance
        cargo xtask screens
        cargo xtask eras
+       cargo xtask mutants [AREA]...
 
 test runs every check:
   --list        name the steps and exit
@@ -15,7 +16,8 @@ check is for the working day: format, lint, and the unit tests of what has chang
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 screens writes what the program says into the documents that show it.
-eras lowers the numbers in xtask/eras.txt to what is there.";
+eras lowers the numbers in xtask/eras.txt to what is there.
+mutants changes the code that safety depends on, and finds the changes that no test notices.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -25,6 +27,7 @@ pub(crate) enum Request {
     Bench,
     Check,
     Eras,
+    Mutants { areas: Vec<String> },
     Screens,
     Test { only: Vec<String> },
 }
@@ -39,6 +42,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
     }
     match command {
         "test" => test(&rest),
+        "mutants" => areas(&rest),
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
@@ -72,6 +76,13 @@ fn test(rest: &[&str]) -> Result<Request, String> {
     Ok(Request::Test { only })
 }
 
+fn areas(rest: &[&str]) -> Result<Request, String> {
+    match rest.iter().find(|word| word.starts_with('-')) {
+        Some(option) => Err(unknown(option)),
+        None => Ok(Request::Mutants { areas: rest.iter().map(|&word| word.to_owned()).collect() }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Request, parse};
@@ -93,12 +104,13 @@ mod tests {
         assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
         let only = vec!["lint".to_owned(), "demo".to_owned()];
         assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
+        assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
     }
 
     #[test]
     fn mistakes_are_named() {
         assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
-        for line in ["test --fast", "bench --fast", "conformance --fast"] {
+        for line in ["test --fast", "bench --fast", "conformance --fast", "mutants --fast"] {
             assert_eq!(parsed(line), Err("unknown option `--fast`".to_owned()));
         }
         assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));

@@ -15,6 +15,7 @@ mod edges;
 mod eras;
 mod interop;
 mod invariants;
+mod mutants;
 mod output;
 mod platforms;
 mod process;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Request::Bench => bench::run(),
         Request::Check => changed::run(),
         Request::Eras => eras::write(),
+        Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
         Request::Test { only } => steps::run(&only),
     });

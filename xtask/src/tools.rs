@@ -24,6 +24,10 @@ pub(crate) struct Tool<'a> {
 pub(crate) const DENY: Tool<'_> =
     Tool { package: "cargo-deny", program: "cargo-deny", version: "0.20.2", options: &[] };
 
+/// Changes the code in small ways, to find out whether a test notices.
+pub(crate) const MUTANTS: Tool<'_> =
+    Tool { package: "cargo-mutants", program: "cargo-mutants", version: "27.1.0", options: &[] };
+
 impl Tool<'_> {
     /// Where the program is, once it is installed.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
