@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::{Command, Stdio};
+use std::thread;
 
 thread_local! {
     /// The log of the step that runs on this thread, if it has one.
@@ -17,11 +18,12 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Writes one line.
+#[expect(clippy::print_stdout, reason = "a command line program talks to its user")]
 pub(crate) fn line(text: &str) {
-    // Whoever closed our output does not want to read it.
-    let _ = LOG.with_borrow_mut(|log| match log {
-        Some(log) => writeln!(log, "{text}"),
-        None => writeln!(io::stdout(), "{text}"),
+    LOG.with_borrow_mut(|log| match log {
+        // A log that cannot be written to is found out by whoever wants to show it.
+        Some(log) => drop(writeln!(log, "{text}")),
+        None => println!("{text}"),
     });
 }
 
@@ -33,8 +35,26 @@ pub(crate) fn logged<T>(log: File, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What a new thread takes over from the one that starts it.
-pub(crate) fn log() -> Option<File> {
+/// Does several things at once, with the words of all going where this thread's go.
+pub(crate) fn at_once<T: Sync, R: Send>(
+    things: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<thread::Result<R>> {
+    thread::scope(|scope| {
+        let work = &work;
+        let start = |thing| {
+            let log = log();
+            scope.spawn(move || match log {
+                Some(log) => logged(log, || work(thing)),
+                None => work(thing),
+            })
+        };
+        let running: Vec<_> = things.iter().map(start).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect()
+    })
+}
+
+fn log() -> Option<File> {
     LOG.with_borrow(|log| log.as_ref().and_then(|log| log.try_clone().ok()))
 }
 
@@ -53,8 +73,23 @@ mod tests {
     use std::fs::{self, File};
     use std::time::Duration;
 
-    use super::logged;
+    use super::{at_once, logged};
     use crate::process::Program;
+
+    #[test]
+    fn threads_write_to_the_log_of_the_one_that_starts_them() {
+        let path = std::env::temp_dir().join(format!("xtask-at-once-{}", std::process::id()));
+        let done = logged(File::create(&path).unwrap(), || {
+            at_once(&[1, 2, 3], |number| {
+                say!("{number}");
+                number * 2
+            })
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(done.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [2, 4, 6]);
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
 
     #[test]
     fn words_of_a_step_and_of_its_programs_go_to_its_log_in_order() {

@@ -21,7 +21,6 @@ use crate::process::Program;
 use crate::programs;
 use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
-use report::Results;
 use suite::Suite;
 
 /// How long the server may take to be ready. It lives as long as the legs that call it.
@@ -52,8 +51,7 @@ pub(crate) fn run() -> Outcome {
         url: server.announced().to_owned(),
         client: programs.join("conformance-client"),
     };
-    let mut results = Results::default();
-    legs::run(&suite, &mut results)?;
+    let results = legs::run(&suite)?;
     drop(server);
     results.print(start.elapsed());
     Ok(results.compare(&missing::read(&root().join("conformance/missing.txt"))?)?)

@@ -24,6 +24,11 @@ impl Results {
         self.legs.push(Leg { name: name.to_owned(), scenarios, time });
     }
 
+    /// Adds the legs of another run.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.legs.extend(other.legs);
+    }
+
     /// Whether a leg has run this scenario.
     pub(super) fn has(&self, leg: &str, scenario: &str) -> bool {
         let mut legs = self.legs.iter().filter(|known| known.name == leg);

@@ -9,7 +9,7 @@ mod judge;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::output::say;
+use crate::output::{self, say};
 use crate::process::Program;
 use crate::programs;
 use crate::steps::Outcome;
@@ -112,10 +112,9 @@ pub(crate) fn run() -> Outcome {
         python: target.join("interop/python"),
         debug: programs::build()?,
     };
-    let mut failed = 0;
-    for sdk in SDKS {
-        failed += bench.call_our_servers(sdk) + bench.call_their_server(sdk);
-    }
+    // Programs take longer to start than to talk, and mostly wait while they do.
+    let walks = output::at_once(SDKS, |sdk| bench.call_our_servers(sdk) + bench.call_their_server(sdk));
+    let failed: usize = walks.into_iter().map(|failed| failed.unwrap_or(1)).sum();
     if failed == 0 { Ok(()) } else { Err(format!("{failed} walks failed").into()) }
 }
 
