@@ -65,7 +65,9 @@ fn check(target: &str, compiler: &Path) -> Outcome {
         .env("RUSTC", RUSTC)
         // The one door to building the standard library with a released compiler.
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", "-D warnings")
+        .args(["-Zwarnings"])
+        .env("CARGO_BUILD_WARNINGS", "deny")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CC_aarch64_apple_darwin", &compiler.display().to_string())
         .env("AR_aarch64_apple_darwin", "ar");
     Ok(build.run()?)
