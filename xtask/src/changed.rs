@@ -128,7 +128,13 @@ mod tests {
     fn package(name: &str, folder: &str, needs: &[&str]) -> Package {
         let dependencies =
             needs.iter().map(|name| Dependency { name: (*name).to_owned(), kind: Kind::Dev }).collect();
-        Package { name: name.to_owned(), folder: folder.into(), dependencies, features: vec![] }
+        Package {
+            name: name.to_owned(),
+            folder: folder.into(),
+            published: true,
+            dependencies,
+            features: vec![],
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Where its manifest is, from the root of the workspace.
     pub(crate) folder: PathBuf,
+    /// Whether others can depend on it.
+    pub(crate) published: bool,
     pub(crate) dependencies: Vec<Dependency>,
     /// Sorted, `default` included.
     pub(crate) features: Vec<String>,
@@ -77,7 +79,9 @@ impl Package {
         let manifest = Path::new(value["manifest_path"].as_str()?);
         let folder = manifest.parent()?;
         let folder = folder.strip_prefix(root()).unwrap_or(folder).to_path_buf();
-        Some(Self { name: value["name"].as_str()?.to_owned(), folder, dependencies, features })
+        // A list of registries; an empty one means none.
+        let published = value["publish"].as_array().is_none_or(|registries| !registries.is_empty());
+        Some(Self { name: value["name"].as_str()?.to_owned(), folder, published, dependencies, features })
     }
 }
 
@@ -117,6 +121,7 @@ mod tests {
         let workspace = Workspace::parse(text).unwrap();
         let package = workspace.package("p").unwrap();
         assert_eq!(package.features, ["a", "b"]);
+        assert!(package.published);
         let kinds: Vec<Kind> = package.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [Kind::Normal, Kind::Dev, Kind::Build]);
         assert!(workspace.package("q").is_err());

@@ -12,6 +12,7 @@ fn package(name: &str, dependencies: &[(&str, Kind)]) -> Package {
     Package {
         name: name.to_owned(),
         folder: name.into(),
+        published: true,
         dependencies: dependencies.collect(),
         features: vec![],
     }
