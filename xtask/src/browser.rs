@@ -3,26 +3,39 @@
 //! The programs are in `browser/`, which also says what they do. The browser is Debian's Chromium, which is
 //! installed when there is none; everything else is installed, pinned, under the target folder.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::debian;
-use crate::interop::{build, install_node, judge};
+use crate::interop::{install_node, judge};
+use crate::output::say;
 use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
 
 /// The checks take about ten seconds; they give up by themselves after 150.
 const RUN_LIMIT: Duration = Duration::from_mins(3);
 
-pub(crate) fn run() -> Result<(), String> {
-    let root = root();
-    let target = Workspace::read(&root)?.target;
-    let place = target.join("browser");
-    install_node(&root.join("browser"), &place)?;
-    build(&root, &["--example", "interop_server"])?;
+/// Installs what drives the browser, and returns where it is.
+fn install() -> Result<PathBuf, String> {
+    let place = Workspace::read(&root())?.target.join("browser");
+    install_node(&root().join("browser"), &place)?;
+    Ok(place)
+}
+
+/// Installs the browser as well.
+pub(crate) fn prepare() -> Result<(), String> {
+    install()?;
+    debian::program("chromium").map(drop).map_err(|stop| stop.reason().to_owned())
+}
+
+pub(crate) fn run() -> Outcome {
+    let place = install()?;
     let browser = debian::program("chromium")?;
-    let server = target.join("debug/examples/interop_server");
+    let server = programs::build()?.join("examples/interop_server");
     let pages = Program::new("node", RUN_LIMIT).args([&place.join("run.mjs"), &browser, &server]);
     let checks = judge(pages)?;
-    println!("ok    pages in {}: {checks} checks", browser.display());
+    say!("ok    pages in {}: {checks} checks", browser.display());
     Ok(())
 }

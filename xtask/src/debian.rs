@@ -2,29 +2,43 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::process::Program;
+use crate::steps::{Outcome, Stop};
 
 /// Downloads may be slow.
 const INSTALL_LIMIT: Duration = Duration::from_mins(15);
 
-/// Where a program is. If it is nowhere, the package of the same name is installed, which takes root.
-pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
+/// Where a program is. If it is nowhere, the package of the same name is installed, which takes root; where that
+/// cannot be, the step that asks is skipped.
+pub(crate) fn program(name: &str) -> Result<PathBuf, Stop> {
     if let Some(program) = found(name) {
         return Ok(program);
     }
+    install(&[name])?;
+    found(name).ok_or_else(|| format!("{name} was installed, but is not in the path").into())
+}
+
+/// Installs packages, or skips the step that asks.
+pub(crate) fn install(packages: &[&str]) -> Outcome {
+    // Two of them would wait for each other's lock, and the second gives up.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _turn = INSTALLING.lock();
     let apt = |arguments: &[&str]| {
         let program = Program::new("apt-get", INSTALL_LIMIT).args(arguments);
         program.env("DEBIAN_FRONTEND", "noninteractive").run()
     };
     // The lists of packages may be missing or old, so they are fetched first.
     apt(&["update", "-qq"])
-        .and_then(|()| apt(&["install", "-y", "-qq", "--no-install-recommends", name]))
+        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat()))
         .map_err(|error| {
-            format!("{name} is needed and could not be installed; please install it\n{error}")
-        })?;
-    found(name).ok_or_else(|| format!("{name} was installed, but is not in the path"))
+            let packages = packages.join(", ");
+            Stop::skipped(format!(
+                "{packages} could not be installed here: install it, or run this as root\n{error}"
+            ))
+        })
 }
 
 fn found(name: &str) -> Option<PathBuf> {
@@ -46,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_program_is_found_in_the_first_folder_that_has_it() {
-        let place = std::env::temp_dir().join(format!("xtask-browser-{}", std::process::id()));
+        let place = std::env::temp_dir().join(format!("xtask-debian-{}", std::process::id()));
         let folders: Vec<PathBuf> = ["a", "b", "c"].map(|name| place.join(name)).to_vec();
         // A folder of that name is no program.
         fs::create_dir_all(folders[0].join("chromium")).unwrap();

@@ -2,53 +2,43 @@
 //!
 //! It knows nothing about the machine that runs it: whatever differs between machines comes in through the
 //! environment and is handed on to the checks untouched.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its user")]
 
 mod bench;
 mod browser;
+mod changed;
+mod command;
 mod conformance;
 mod debian;
+mod deny;
 mod documents;
 mod edges;
+mod eras;
 mod interop;
-mod licences;
+mod invariants;
+mod mutants;
+mod output;
+mod platforms;
 mod process;
+mod programs;
 mod registry;
+mod schemas;
 mod screens;
+mod sources;
 mod steps;
 mod terminal;
+mod tools;
 mod workspace;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo xtask test [--list] [--only STEP]...
-       cargo xtask bench
-       cargo xtask conformance
-       cargo xtask screens
-
-test runs every check:
-  --list        name the steps and exit
-  --only STEP   run just this step; may be repeated
-bench counts the instructions of the hot path and takes the time.
-conformance runs the official suite against our server and our client.
-screens writes what the program says into the documents that show it.";
-
-/// What the command line asks for.
-#[derive(Debug, PartialEq)]
-enum Request {
-    Help,
-    List,
-    Bench,
-    Test { only: Vec<String> },
-    Screens,
-}
+use command::{Request, USAGE, parse};
+use output::say;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let answer = parse(&arguments).and_then(|request| match request {
         Request::Help => {
-            println!("{USAGE}");
+            say!("{USAGE}");
             Ok(true)
         }
         Request::List => {
@@ -56,80 +46,23 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Request::Bench => bench::run(),
-        Request::Test { only } => steps::run(&only),
+        Request::Check => changed::run(),
+        Request::Eras => eras::write(),
+        Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
+        Request::Test { only } => steps::run(&only),
     });
     match answer {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("{error}\n\n{USAGE}");
+            complain(&error);
             ExitCode::from(2)
         }
     }
 }
 
-fn parse(arguments: &[String]) -> Result<Request, String> {
-    let mut arguments = arguments.iter().map(String::as_str);
-    match arguments.next() {
-        Some("test") => {}
-        Some(alone @ ("bench" | "conformance")) => {
-            return match arguments.next() {
-                None if alone == "bench" => Ok(Request::Bench),
-                None => Ok(Request::Test { only: vec![alone.to_owned()] }),
-                Some("--help" | "-h") => Ok(Request::Help),
-                Some(other) => Err(format!("unknown option `{other}`")),
-            };
-        }
-        Some("screens") => {
-            return match arguments.next() {
-                None => Ok(Request::Screens),
-                Some("--help" | "-h") => Ok(Request::Help),
-                Some(other) => Err(format!("unknown option `{other}`")),
-            };
-        }
-        None | Some("help" | "--help" | "-h") => return Ok(Request::Help),
-        Some(other) => return Err(format!("unknown command `{other}`")),
-    }
-    let mut only = Vec::new();
-    while let Some(argument) = arguments.next() {
-        match argument {
-            "--help" | "-h" => return Ok(Request::Help),
-            "--list" => return Ok(Request::List),
-            "--only" => only.push(arguments.next().ok_or("--only needs the name of a step")?.to_owned()),
-            other => return Err(format!("unknown option `{other}`")),
-        }
-    }
-    Ok(Request::Test { only })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Request, parse};
-
-    fn parsed(line: &str) -> Result<Request, String> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        parse(&words)
-    }
-
-    #[test]
-    fn the_command_line_is_understood() {
-        assert_eq!(parsed(""), Ok(Request::Help));
-        assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
-        assert_eq!(parsed("test --list"), Ok(Request::List));
-        assert_eq!(parsed("bench"), Ok(Request::Bench));
-        let only = vec!["conformance".to_owned()];
-        assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
-        let only = vec!["lint".to_owned(), "demo".to_owned()];
-        assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
-        assert_eq!(parsed("test --fast"), Err("unknown option `--fast`".to_owned()));
-        assert_eq!(parsed("bench --fast"), Err("unknown option `--fast`".to_owned()));
-        assert_eq!(parsed("conformance --fast"), Err("unknown option `--fast`".to_owned()));
-        assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
-    }
+#[expect(clippy::print_stderr, reason = "a command line program talks to its user")]
+fn complain(error: &str) {
+    eprintln!("{error}\n\ncargo xtask --help says what there is");
 }

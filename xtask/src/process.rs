@@ -13,6 +13,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::output::{redirect, say};
+
 /// How often a running program is looked at. Short beside any program run here.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -63,7 +65,8 @@ impl Program {
 
     /// Runs the program with its output going where ours goes, and fails unless it succeeds.
     pub(crate) fn run(mut self) -> Result<(), String> {
-        println!("$ {}", self.shown);
+        say!("$ {}", self.shown);
+        redirect(&mut self.command, true);
         let mut running = self.start()?;
         let status = self.wait(&mut running)?;
         self.judge(status)
@@ -71,6 +74,7 @@ impl Program {
 
     /// Runs the program and returns what it wrote to stdout; its stderr goes where ours goes.
     pub(crate) fn output(mut self) -> Result<(ExitStatus, String), String> {
+        redirect(&mut self.command, false);
         self.command.stdout(Stdio::piped());
         let mut running = self.start()?;
         let (sender, receiver) = mpsc::channel();
@@ -109,6 +113,7 @@ impl Program {
 
     /// Starts a program that goes on until it is dropped, and waits for the first line it writes to stdout.
     pub(crate) fn serve(mut self) -> Result<Service, String> {
+        redirect(&mut self.command, false);
         self.command.stdout(Stdio::piped());
         let mut running = self.start()?;
         let (sender, receiver) = mpsc::channel();
@@ -131,7 +136,7 @@ impl Program {
         if announced.is_empty() {
             return Err(format!("`{}` ended before it was ready", self.shown));
         }
-        Ok(Service { _running: running, announced })
+        Ok(Service { running, announced })
     }
 
     fn start(&mut self) -> Result<Running, String> {
@@ -163,11 +168,16 @@ impl Program {
 /// A program that serves; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Service {
-    _running: Running,
+    running: Running,
     announced: String,
 }
 
 impl Service {
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.running.child.id()
+    }
+
     /// The first line it wrote.
     pub(crate) fn announced(&self) -> &str {
         &self.announced

@@ -3,6 +3,7 @@
 //! Their pins are in `interop/registry/`. Everything is installed under the target folder, and runs with a home
 //! of its own, so that neither the machine's configuration nor its caches play a part.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -11,11 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use crate::interop::{install_node, install_python};
+use crate::output::{self, say};
 use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
 
-/// A first build may be slow.
-const BUILD_LIMIT: Duration = Duration::from_mins(30);
 /// The program itself gives up after two minutes.
 const TRIAL_LIMIT: Duration = Duration::from_mins(3);
 
@@ -106,11 +108,18 @@ struct Bench {
     page: SocketAddr,
 }
 
-pub(crate) fn run() -> Result<(), String> {
-    let root = root();
-    let target = Workspace::read(&root)?.target;
+/// Installs the servers.
+pub(crate) fn prepare() -> Result<(), String> {
+    let (root, target) = (root(), Workspace::read(&root())?.target);
+    install_node(&root.join("interop/registry/node"), &target.join("registry/node"))?;
+    install_python(&root.join("interop/registry/python"), &target.join("registry/python"))
+}
+
+pub(crate) fn run() -> Outcome {
+    prepare()?;
+    let target = Workspace::read(&root())?.target;
     let bench = Bench {
-        toolwire: target.join("debug/toolwire"),
+        toolwire: programs::build()?.join("toolwire"),
         node: target.join("registry/node"),
         python: target.join("registry/python"),
         folder: target.join("registry/folder"),
@@ -118,15 +127,19 @@ pub(crate) fn run() -> Result<(), String> {
     };
     let _ = fs::remove_dir_all(&bench.folder);
     fs::create_dir_all(&bench.folder).map_err(|error| format!("{}: {error}", bench.folder.display()))?;
-    install_node(&root.join("interop/registry/node"), &bench.node)?;
-    install_python(&root.join("interop/registry/python"), &bench.python)?;
-    Program::cargo(&root, BUILD_LIMIT).args(["build", "-p", "toolwire-cli", "--bin", "toolwire"]).run()?;
     Program::new("git", TRIAL_LIMIT)
         .args(["init", "--quiet", "repository"])
         .directory(&bench.folder)
         .run()?;
-    let failed = TRIALS.iter().filter(|trial| !bench.holds(trial)).count();
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} trials failed", TRIALS.len())) }
+    // Those of one server build on each other; servers do not know of each other.
+    let servers: BTreeSet<&str> = TRIALS.iter().map(|trial| trial.server).collect();
+    let servers: Vec<&str> = servers.into_iter().collect();
+    let failed = output::at_once(&servers, |server| {
+        let trials = TRIALS.iter().filter(|trial| trial.server == *server);
+        trials.filter(|trial| !bench.holds(trial)).count()
+    });
+    let failed: usize = failed.into_iter().map(|failed| failed.unwrap_or(1)).sum();
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} trials failed", TRIALS.len()).into()) }
 }
 
 impl Bench {
@@ -134,8 +147,8 @@ impl Bench {
         let name = format!("{}: {}", trial.server, trial.words.join(" "));
         let outcome = self.attempt(trial);
         match &outcome {
-            Ok(()) => println!("ok    {name}"),
-            Err(error) => println!("FAIL  {name}: {error}"),
+            Ok(()) => say!("ok    {name}"),
+            Err(error) => say!("FAIL  {name}: {error}"),
         }
         outcome.is_ok()
     }

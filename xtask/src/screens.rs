@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::documents;
+use crate::output::say;
 use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
 
-/// A first build may be slow.
-const BUILD_LIMIT: Duration = Duration::from_mins(30);
 /// No command in a document may take long.
 const COMMAND_LIMIT: Duration = Duration::from_mins(1);
 
@@ -23,12 +24,12 @@ const HOME: &str = "docs/screens/home";
 const PROMPT: &str = "$ ";
 
 /// Compares, and says where a document and the program differ.
-pub(crate) fn check() -> Result<(), String> {
+pub(crate) fn check() -> Outcome {
     let stale = each_document(|_, _| Ok(()))?;
     if stale.is_empty() {
         return Ok(());
     }
-    Err(format!("{}\nif that is what the program should say: cargo xtask screens", stale.join("\n")))
+    Err(format!("{}\nif that is what the program should say: cargo xtask screens", stale.join("\n")).into())
 }
 
 /// Writes what the program says into the documents.
@@ -37,9 +38,9 @@ pub(crate) fn write() -> Result<bool, String> {
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     })?;
     for screen in &stale {
-        println!("{screen}");
+        say!("{screen}");
     }
-    println!("{} screens are new", stale.len());
+    say!("{} screens are new", stale.len());
     Ok(true)
 }
 
@@ -69,12 +70,12 @@ struct Stage {
 
 impl Stage {
     fn set(root: &Path) -> Result<Self, String> {
-        Program::cargo(root, BUILD_LIMIT).args(["build", "-p", "toolwire-cli", "--bin", "toolwire"]).run()?;
+        let programs = programs::build()?;
         let target = Workspace::read(root)?.target;
         let home = target.join("screens/home");
         let _ = fs::remove_dir_all(&home);
         copy(&root.join(HOME), &home).map_err(|error| format!("{HOME}: {error}"))?;
-        Ok(Self { home, programs: target.join("debug").display().to_string() })
+        Ok(Self { home, programs: programs.display().to_string() })
     }
 
     /// The document with fresh screens, and a line for each that is different from what it was.

@@ -21,6 +21,10 @@ pub(crate) struct Workspace {
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    /// Where its manifest is, from the root of the workspace.
+    pub(crate) folder: PathBuf,
+    /// Whether others can depend on it.
+    pub(crate) published: bool,
     pub(crate) dependencies: Vec<Dependency>,
     /// Sorted, `default` included.
     pub(crate) features: Vec<String>,
@@ -72,7 +76,12 @@ impl Package {
             value["dependencies"].as_array()?.iter().map(Dependency::parse).collect::<Option<_>>()?;
         let mut features: Vec<String> = value["features"].as_object()?.keys().cloned().collect();
         features.sort();
-        Some(Self { name: value["name"].as_str()?.to_owned(), dependencies, features })
+        let manifest = Path::new(value["manifest_path"].as_str()?);
+        let folder = manifest.parent()?;
+        let folder = folder.strip_prefix(root()).unwrap_or(folder).to_path_buf();
+        // A list of registries; an empty one means none.
+        let published = value["publish"].as_array().is_none_or(|registries| !registries.is_empty());
+        Some(Self { name: value["name"].as_str()?.to_owned(), folder, published, dependencies, features })
     }
 }
 
@@ -107,11 +116,12 @@ mod tests {
 
     #[test]
     fn cargo_metadata_is_understood() {
-        let text = r#"{"target_directory":"/t","packages":[{"name":"p","features":{"b":[],"a":[]},
+        let text = r#"{"target_directory":"/t","packages":[{"name":"p","manifest_path":"/p/Cargo.toml","features":{"b":[],"a":[]},
             "dependencies":[{"name":"x","kind":null},{"name":"y","kind":"dev"},{"name":"z","kind":"build"}]}]}"#;
         let workspace = Workspace::parse(text).unwrap();
         let package = workspace.package("p").unwrap();
         assert_eq!(package.features, ["a", "b"]);
+        assert!(package.published);
         let kinds: Vec<Kind> = package.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [Kind::Normal, Kind::Dev, Kind::Build]);
         assert!(workspace.package("q").is_err());

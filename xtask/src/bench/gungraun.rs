@@ -8,23 +8,27 @@ use serde_json::Value;
 use super::{LIMIT, Measured};
 use crate::debian;
 use crate::process::Program;
-use crate::workspace::Workspace;
+use crate::steps::Stop;
+use crate::tools::Tool;
 
 /// Instructions by bench.
-pub(super) fn count(root: &Path) -> Result<Vec<Measured>, String> {
+pub(super) fn count(root: &Path) -> Result<Vec<Measured>, Stop> {
     debian::program("valgrind")?;
     let runner = runner(root)?;
-    let bench = ["bench", "--quiet", "-p", "toolwire-benchmarks", "--bench", "instructions", "--"];
+    // The program is named along with the benches because its features then count here as well, and everything that
+    // `install` has built is found built. The programs that others measure are left out.
+    let bench =
+        ["bench", "--quiet", "-p", "toolwire-benchmarks", "-p", "toolwire-cli", "--no-default-features"];
     let output = Program::cargo(root, LIMIT)
         .args(bench)
-        .args(["--output-format=json"])
+        .args(["--bench", "instructions", "--", "--output-format=json"])
         .env("GUNGRAUN_RUNNER", &runner.display().to_string())
         .successful_output()?;
     let counts: Vec<Measured> = output.lines().filter_map(measured).collect();
     // A bench whose symbols were stripped cannot be told apart in the profile and counts as nothing, which would keep
     // every budget.
     if counts.is_empty() || counts.iter().any(|(_, count)| *count == 0) {
-        return Err("gungraun has counted nothing; are the symbols of the benches stripped?".to_owned());
+        return Err("gungraun has counted nothing; are the symbols of the benches stripped?".into());
     }
     Ok(counts)
 }
@@ -39,18 +43,9 @@ fn measured(line: &str) -> Option<Measured> {
 }
 
 /// The runner of the version that the benches are built with, below `target/`.
-fn runner(root: &Path) -> Result<PathBuf, String> {
+pub(super) fn runner(root: &Path) -> Result<PathBuf, String> {
     let version = version(root)?;
-    let place = Workspace::read(root)?.target.join("tools").join(format!("gungraun-{version}"));
-    let runner = place.join("bin").join("gungraun-runner");
-    if !runner.exists() {
-        let exact = format!("={version}");
-        Program::cargo(root, LIMIT)
-            .args(["install", "--quiet", "--locked", "gungraun-runner", "--version", &exact, "--root"])
-            .args([&place])
-            .run()?;
-    }
-    Ok(runner)
+    Tool { package: "gungraun-runner", program: "gungraun-runner", version: &version, options: &[] }.install()
 }
 
 /// Which version the workspace asks for. The runner must be the very same one.

@@ -9,7 +9,9 @@ mod program;
 
 use std::time::Duration;
 
+use crate::output::say;
 use crate::process::Program;
+use crate::steps::{Outcome, Stop, none};
 use crate::workspace::root;
 use budgets::Budgets;
 
@@ -17,27 +19,35 @@ use budgets::Budgets;
 const LIMIT: Duration = Duration::from_mins(45);
 
 /// Counts instructions and fails if a budget is exceeded; the step `budgets` of `cargo xtask test`.
-pub(crate) fn check() -> Result<(), String> {
+pub(crate) fn check() -> Outcome {
     if !cfg!(target_os = "linux") {
-        println!("instructions are counted on Linux only");
-        return Ok(());
+        return Err(Stop::skipped("instructions are counted on Linux only: run this there"));
     }
     let budgets = Budgets::read(&root())?;
     let counts = gungraun::count(&root())?;
-    println!("{}", budgets.table(&counts, &[]));
+    say!("{}", budgets.table(&counts, &[]));
     none(&budgets.violations(&counts))
+}
+
+/// Installs what counts the instructions.
+pub(crate) fn prepare() -> Result<(), String> {
+    gungraun::runner(&root()).map(drop)
 }
 
 /// Counts instructions, takes the time, and prints both in one table.
 pub(crate) fn run() -> Result<bool, String> {
     let budgets = Budgets::read(&root())?;
-    let counts = if cfg!(target_os = "linux") { gungraun::count(&root())? } else { Vec::new() };
+    let counts = if cfg!(target_os = "linux") {
+        gungraun::count(&root()).map_err(|stop| stop.reason().to_owned())?
+    } else {
+        Vec::new()
+    };
     let times = times()?;
-    println!("\n{}", budgets.table(&counts, &times));
-    println!("\n{}", program::table(&root())?);
+    say!("\n{}", budgets.table(&counts, &times));
+    say!("\n{}", program::table(&root())?);
     let violations = if counts.is_empty() { Vec::new() } else { budgets.violations(&counts) };
     for violation in &violations {
-        println!("{violation}");
+        say!("{violation}");
     }
     Ok(violations.is_empty())
 }
@@ -65,10 +75,6 @@ fn time(line: &str) -> Option<Measured> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
     let whole = rest.split_whitespace().next()?.split('.').next()?.replace(',', "");
     Some((name.trim().replace('/', " "), whole.parse().ok()?))
-}
-
-fn none(faults: &[String]) -> Result<(), String> {
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
 #[cfg(test)]

@@ -18,20 +18,49 @@ const NEVER_CHECKED: &[&str] = &["tasks-status-notifications"];
 /// What the suite puts in front of the names of server scenarios.
 const SERVER_PREFIX: &str = "server-";
 
-pub(super) fn run(suite: &Suite, results: &mut Results) -> Result<(), String> {
+/// Runs all legs. Most of their time is spent waiting, so three of them are under way at any time: those of servers
+/// after each other, because they share one, and those of clients by revision.
+pub(super) fn run(suite: &Suite) -> Result<Results, String> {
     let scenarios = Scenarios::parse(&suite.list(CURRENT)?)?;
-    required_of_servers(suite, results)?;
-    others_of_servers(suite, &scenarios.server, results)?;
-    for revision in REVISIONS {
-        let leg = format!("client {revision}");
-        let ran = timed(|| suite.client(CURRENT, &leg, &["--requirements", revision]))?;
-        add(results, &leg, ran, "")?;
-    }
-    for revision in REVISIONS {
-        strictly(suite, &scenarios.client, revision, results)?;
-    }
-    others_of_clients(suite, &scenarios.client, results)?;
-    stable(suite, results)
+    let Scenarios { server, client } = &scenarios;
+    let [old, new] = REVISIONS;
+    thread::scope(|scope| {
+        let runs = [
+            scope.spawn(|| servers(suite, server)),
+            scope.spawn(|| {
+                let mut results = clients(suite, client, old)?;
+                others_of_clients(suite, client, &mut results)?;
+                Ok(results)
+            }),
+            scope.spawn(|| {
+                let mut results = clients(suite, client, new)?;
+                stable_client(suite, &mut results)?;
+                Ok(results)
+            }),
+        ];
+        let mut results = Results::default();
+        for run in runs {
+            results.extend(run.join().unwrap_or_else(|_| Err("a leg has panicked".to_owned()))?);
+        }
+        Ok(results)
+    })
+}
+
+fn servers(suite: &Suite, all: &[Scenario]) -> Result<Results, String> {
+    let mut results = Results::default();
+    required_of_servers(suite, &mut results)?;
+    others_of_servers(suite, all, &mut results)?;
+    stable_servers(suite, &mut results)?;
+    Ok(results)
+}
+
+fn clients(suite: &Suite, all: &[Scenario], revision: &str) -> Result<Results, String> {
+    let mut results = Results::default();
+    let leg = format!("client {revision}");
+    let ran = timed(|| suite.client(CURRENT, &leg, &["--requirements", revision]))?;
+    add(&mut results, &leg, ran, "")?;
+    strictly(suite, all, revision, &mut results)?;
+    Ok(results)
 }
 
 /// Both revisions at the same time, against the same process.
@@ -115,12 +144,16 @@ fn one_by_one<'a>(
 }
 
 /// The suite as it was before there were two eras.
-fn stable(suite: &Suite, results: &mut Results) -> Result<(), String> {
+fn stable_servers(suite: &Suite, results: &mut Results) -> Result<(), String> {
     for name in ["active", "pending"] {
         let leg = format!("0.1.16 server {name}");
         let ran = timed(|| suite.server(STABLE, &leg, &["--suite", name]))?;
         add(results, &leg, ran, SERVER_PREFIX)?;
     }
+    Ok(())
+}
+
+fn stable_client(suite: &Suite, results: &mut Results) -> Result<(), String> {
     let leg = "0.1.16 client core";
     let ran = timed(|| suite.client(STABLE, leg, &["--suite", "core"]))?;
     add(results, leg, ran, "")

@@ -13,44 +13,48 @@ mod suite;
 mod verdict;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::interop::install_node;
 use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
-use report::Results;
 use suite::Suite;
 
-/// A first build of the fixtures may be slow.
-const BUILD_LIMIT: Duration = Duration::from_mins(30);
 /// How long the server may take to be ready. It lives as long as the legs that call it.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-pub(crate) fn run() -> Result<(), String> {
-    let root = root();
-    let source = root.join("conformance");
-    let target = Workspace::read(&root)?.target;
-    let place = target.join("conformance");
-    install_node(&source, &place)?;
-    Program::cargo(&root, BUILD_LIMIT).args(["build", "-p", "toolwire-conformance", "--bins"]).run()?;
+/// Installs the suite.
+pub(crate) fn prepare() -> Result<(), String> {
+    install_node(&root().join("conformance"), &place()?)
+}
+
+fn place() -> Result<PathBuf, String> {
+    Ok(Workspace::read(&root())?.target.join("conformance"))
+}
+
+pub(crate) fn run() -> Outcome {
+    prepare()?;
+    let place = place()?;
+    let programs = programs::build()?;
     let results = place.join("results");
     forget(&results)?;
 
     let start = Instant::now();
-    let server = Program::new(target.join("debug/conformance-server"), START_LIMIT).args(["--port", "0"]);
+    let server = Program::new(programs.join("conformance-server"), START_LIMIT).args(["--port", "0"]);
     let server = server.serve()?;
     let suite = Suite {
         place,
         results,
         url: server.announced().to_owned(),
-        client: target.join("debug/conformance-client"),
+        client: programs.join("conformance-client"),
     };
-    let mut results = Results::default();
-    legs::run(&suite, &mut results)?;
+    let results = legs::run(&suite)?;
     drop(server);
     results.print(start.elapsed());
-    results.compare(&missing::read(&source.join("missing.txt"))?)
+    Ok(results.compare(&missing::read(&root().join("conformance/missing.txt"))?)?)
 }
 
 /// Results of an earlier run must not be taken for those of this one.

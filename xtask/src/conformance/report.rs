@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::verdict::Verdict;
+use crate::output::say;
 
 /// What became of every scenario of every leg.
 #[derive(Debug, Default)]
@@ -23,6 +24,11 @@ impl Results {
         self.legs.push(Leg { name: name.to_owned(), scenarios, time });
     }
 
+    /// Adds the legs of another run.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.legs.extend(other.legs);
+    }
+
     /// Whether a leg has run this scenario.
     pub(super) fn has(&self, leg: &str, scenario: &str) -> bool {
         let mut legs = self.legs.iter().filter(|known| known.name == leg);
@@ -30,15 +36,15 @@ impl Results {
     }
 
     pub(super) fn print(&self, time: Duration) {
-        println!("\n{:<34}{:>10}{:>9}{:>9}{:>9}", "leg", "scenarios", "passed", "checks", "seconds");
+        say!("\n{:<34}{:>10}{:>9}{:>9}{:>9}", "leg", "scenarios", "passed", "checks", "seconds");
         for leg in &self.legs {
             let passed: Vec<usize> =
                 leg.scenarios.iter().filter_map(|(_, verdict)| verdict.checks()).collect();
             let (total, checks) = (leg.scenarios.len(), passed.iter().sum::<usize>());
             let seconds = leg.time.as_secs_f32();
-            println!("{:<34}{total:>10}{:>9}{checks:>9}{seconds:>9.1}", leg.name, passed.len());
+            say!("{:<34}{total:>10}{:>9}{checks:>9}{seconds:>9.1}", leg.name, passed.len());
         }
-        println!("all of it in {:.1} s", time.as_secs_f32());
+        say!("all of it in {:.1} s", time.as_secs_f32());
     }
 
     /// What fails must be listed as missing, and what is listed must fail.
@@ -62,7 +68,7 @@ impl Results {
             wrong.push(format!("GONE  {leg}: {scenario}: it is listed as missing, but is not run"));
         }
         if wrong.is_empty() {
-            println!("{failed} scenarios are known to be missing, everything else passes");
+            say!("{failed} scenarios are known to be missing, everything else passes");
             return Ok(());
         }
         Err(format!(

@@ -7,7 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Request, parse, steps};
+use crate::command::{Request, parse};
+use crate::steps;
 
 /// Documents at the root that are read when they exist; README.md has to.
 const AT_ROOT: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
@@ -76,7 +77,7 @@ fn included_files(root: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Adds all files under `folder` that end in `.extension`; a folder that does not exist has none.
-fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(crate) fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) -> Result<(), String> {
     if !folder.exists() {
         return Ok(());
     }
@@ -166,7 +167,7 @@ fn command_fault(command: &str) -> Option<String> {
         let words: Vec<String> = ours.split_whitespace().map(str::to_owned).collect();
         return match parse(&words) {
             Ok(Request::Test { only }) => steps::select(&only).err(),
-            Ok(Request::Help | Request::List | Request::Bench | Request::Screens) => None,
+            Ok(_) => None,
             Err(error) => Some(format!("`{command}`: {error}")),
         };
     }

@@ -9,7 +9,13 @@ fn this_workspace_keeps_the_rules() {
 fn package(name: &str, dependencies: &[(&str, Kind)]) -> Package {
     let dependencies =
         dependencies.iter().map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind });
-    Package { name: name.to_owned(), dependencies: dependencies.collect(), features: vec![] }
+    Package {
+        name: name.to_owned(),
+        folder: name.into(),
+        published: true,
+        dependencies: dependencies.collect(),
+        features: vec![],
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::process::Program;
@@ -41,6 +42,9 @@ fn install_once(
     mark: &Path,
     install: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
+    // A step and whoever prepares it may come at the same time.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _turn = INSTALLING.lock();
     let wanted = fs::read(pins).map_err(|error| format!("{}: {error}", pins.display()))?;
     if fs::read(mark).is_ok_and(|installed| installed == wanted) {
         return Ok(());

@@ -6,18 +6,19 @@
 mod install;
 mod judge;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::output::{self, say};
 use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
 
 use install::venv_python;
 pub(crate) use install::{install_node, install_python};
 pub(crate) use judge::judge;
 
-/// A first build of the program may be slow.
-const BUILD_LIMIT: Duration = Duration::from_mins(30);
 /// A walk takes about a second; the clients themselves give up after 90.
 const WALK_LIMIT: Duration = Duration::from_mins(2);
 /// How long a server may take until it says where it is.
@@ -96,28 +97,25 @@ struct Bench {
     debug: PathBuf,
 }
 
-pub(crate) fn run() -> Result<(), String> {
-    let root = root();
-    let target = Workspace::read(&root)?.target;
+/// Installs the SDKs.
+pub(crate) fn prepare() -> Result<(), String> {
+    let (root, target) = (root(), Workspace::read(&root())?.target);
+    install_node(&root.join("interop/node"), &target.join("interop/node"))?;
+    install_python(&root.join("interop/python"), &target.join("interop/python"))
+}
+
+pub(crate) fn run() -> Outcome {
+    prepare()?;
+    let target = Workspace::read(&root())?.target;
     let bench = Bench {
         node: target.join("interop/node"),
         python: target.join("interop/python"),
-        debug: target.join("debug"),
+        debug: programs::build()?,
     };
-    install_node(&root.join("interop/node"), &bench.node)?;
-    install_python(&root.join("interop/python"), &bench.python)?;
-    // At once, so that what they have in common is compiled once.
-    build(&root, &["--bin", "toolwire", "--example", "interop_client", "--example", "interop_server"])?;
-    let mut failed = 0;
-    for sdk in SDKS {
-        failed += bench.call_our_servers(sdk) + bench.call_their_server(sdk);
-    }
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} walks failed")) }
-}
-
-/// Builds programs of ours, as `cargo build` names them.
-pub(crate) fn build(root: &Path, programs: &[&str]) -> Result<(), String> {
-    Program::cargo(root, BUILD_LIMIT).args(["build", "-p", "toolwire-cli"]).args(programs).run()
+    // Programs take longer to start than to talk, and mostly wait while they do.
+    let walks = output::at_once(SDKS, |sdk| bench.call_our_servers(sdk) + bench.call_their_server(sdk));
+    let failed: usize = walks.into_iter().map(|failed| failed.unwrap_or(1)).sum();
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} walks failed").into()) }
 }
 
 impl Bench {
@@ -200,11 +198,11 @@ fn program(command: &[String], limit: Duration) -> Result<Program, String> {
 fn report(name: &str, outcome: Result<usize, String>) -> usize {
     match outcome {
         Ok(checks) => {
-            println!("ok    {name}: {checks} checks");
+            say!("ok    {name}: {checks} checks");
             0
         }
         Err(error) => {
-            println!("FAIL  {name}: {error}");
+            say!("FAIL  {name}: {error}");
             1
         }
     }

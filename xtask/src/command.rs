@@ -1,0 +1,118 @@
+//! What the command line asks for.
+
+pub(crate) const USAGE: &str = "\
+usage: cargo xtask test [--list] [--only STEP]...
+       cargo xtask check
+       cargo xtask bench
+       cargo xtask conformance
+       cargo xtask screens
+       cargo xtask eras
+       cargo xtask mutants [AREA]...
+
+test runs every check:
+  --list        name the steps and exit
+  --only STEP   run just this step; may be repeated
+check is for the working day: format, lint, and the unit tests of what has changed since main.
+bench counts the instructions of the hot path and takes the time.
+conformance runs the official suite against our server and our client.
+screens writes what the program says into the documents that show it.
+eras lowers the numbers in xtask/eras.txt to what is there.
+mutants changes the code that safety depends on, and finds the changes that no test notices.";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Request {
+    Help,
+    List,
+    Bench,
+    Check,
+    Eras,
+    Mutants { areas: Vec<String> },
+    Screens,
+    Test { only: Vec<String> },
+}
+
+pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
+    let mut words = arguments.iter().map(String::as_str);
+    let Some(command) = words.next() else { return Ok(Request::Help) };
+    let rest: Vec<&str> = words.collect();
+    if matches!(command, "help" | "--help" | "-h") || rest.iter().any(|word| matches!(*word, "--help" | "-h"))
+    {
+        return Ok(Request::Help);
+    }
+    match command {
+        "test" => test(&rest),
+        "mutants" => areas(&rest),
+        "bench" => alone(&rest, Request::Bench),
+        "check" => alone(&rest, Request::Check),
+        "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
+        "eras" => alone(&rest, Request::Eras),
+        "screens" => alone(&rest, Request::Screens),
+        other => Err(format!("unknown command `{other}`")),
+    }
+}
+
+fn alone(rest: &[&str], request: Request) -> Result<Request, String> {
+    match rest.first() {
+        None => Ok(request),
+        Some(other) => Err(unknown(other)),
+    }
+}
+
+fn unknown(option: &str) -> String {
+    format!("unknown option `{option}`")
+}
+
+fn test(rest: &[&str]) -> Result<Request, String> {
+    let mut only = Vec::new();
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--list" => return Ok(Request::List),
+            "--only" => only.push((*words.next().ok_or("--only needs the name of a step")?).to_owned()),
+            other => return Err(unknown(other)),
+        }
+    }
+    Ok(Request::Test { only })
+}
+
+fn areas(rest: &[&str]) -> Result<Request, String> {
+    match rest.iter().find(|word| word.starts_with('-')) {
+        Some(option) => Err(unknown(option)),
+        None => Ok(Request::Mutants { areas: rest.iter().map(|&word| word.to_owned()).collect() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Request, parse};
+
+    fn parsed(line: &str) -> Result<Request, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn the_command_line_is_understood() {
+        assert_eq!(parsed(""), Ok(Request::Help));
+        assert_eq!(parsed("test --help"), Ok(Request::Help));
+        assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
+        assert_eq!(parsed("test --list"), Ok(Request::List));
+        assert_eq!(parsed("bench"), Ok(Request::Bench));
+        assert_eq!(parsed("check"), Ok(Request::Check));
+        let only = vec!["conformance".to_owned()];
+        assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
+        let only = vec!["lint".to_owned(), "demo".to_owned()];
+        assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
+        assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
+        for line in ["test --fast", "bench --fast", "conformance --fast", "mutants --fast"] {
+            assert_eq!(parsed(line), Err("unknown option `--fast`".to_owned()));
+        }
+        assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
+    }
+}

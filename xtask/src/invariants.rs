@@ -1,0 +1,113 @@
+//! The invariants of ARCHITECTURE.md that can be seen in the sources. Those about dependencies are in `edges`, the one
+//! about eras in `eras`, those about what happens at run time in the tests of the crates.
+
+use crate::sources::{self, Source};
+use crate::steps::{Outcome, none};
+use crate::workspace::root;
+
+/// Words that must not be in the code of some files.
+struct Rule {
+    /// The invariant, as it is told when it is broken.
+    says: &'static str,
+    files: &'static [&'static str],
+    words: &'static [&'static str],
+    /// Files that may, each for a reason.
+    except: &'static [(&'static str, &'static str)],
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        says: "the protocol never knows a runtime, a clock, randomness or IO",
+        files: &["crates/toolwire-protocol/src/"],
+        words: &[
+            "Instant::now",
+            "SystemTime",
+            "std::env",
+            "std::fs",
+            "std::io",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "thread_local!",
+            "RandomState::new",
+            "getrandom",
+            "tokio",
+        ],
+        except: &[],
+    },
+    Rule {
+        says: "transports never know JSON-RPC",
+        files: &["crates/toolwire-transport/src/"],
+        words: &["serde", "jsonrpc", "toolwire_protocol::envelope", "Envelope", "Version", "Method::"],
+        except: &[],
+    },
+    Rule {
+        says: "handlers, extractors, outputs and layers never know the revision",
+        files: &[
+            "crates/toolwire-server/src/extract/",
+            "crates/toolwire-server/src/output/",
+            "crates/toolwire-server/src/handler.rs",
+            "crates/toolwire-server/src/layer.rs",
+        ],
+        words: &["Version", ".version"],
+        except: &[("crates/toolwire-server/src/extract/progress.rs", "chooses which fields to fill")],
+    },
+    Rule {
+        says: "the router never knows a session",
+        files: &["crates/toolwire-server/src/route/", "crates/toolwire-server/src/dispatch.rs"],
+        words: &["session", "Session"],
+        except: &[],
+    },
+];
+
+pub(crate) fn run() -> Outcome {
+    let sources = sources::read(&root())?;
+    none(&RULES.iter().flat_map(|rule| rule.violations(&sources)).collect::<Vec<_>>())
+}
+
+impl Rule {
+    fn violations(&self, sources: &[Source]) -> Vec<String> {
+        let begins = |source: &Source, paths: &[&str]| paths.iter().any(|path| source.path.starts_with(path));
+        let ruled = sources.iter().filter(|source| begins(source, self.files));
+        let ruled: Vec<&Source> =
+            ruled.filter(|source| !self.except.iter().any(|(path, _)| source.path == *path)).collect();
+        let mut violations = Vec::new();
+        // A rule whose files have moved would hold for ever.
+        for path in self.files {
+            if !sources.iter().any(|source| source.path.starts_with(path)) {
+                violations.push(format!("there is no {path} for the rule that {}", self.says));
+            }
+        }
+        for source in ruled {
+            for (number, line) in &source.lines {
+                if let Some(word) = self.words.iter().find(|word| line.contains(**word)) {
+                    violations.push(format!("{}:{number}: `{word}`, but {}", source.path, self.says));
+                }
+            }
+        }
+        violations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rule, run};
+    use crate::sources::Source;
+
+    #[test]
+    fn this_workspace_keeps_the_invariants() {
+        assert_eq!(run(), Ok(()));
+    }
+
+    #[test]
+    fn a_word_that_must_not_be_there_is_named_with_its_place() {
+        let rule =
+            Rule { says: "a is pure", files: &["a/", "gone/"], words: &["tokio"], except: &[("a/x.rs", "")] };
+        let source = |path: &str| Source { path: path.to_owned(), lines: vec![(7, "use tokio;".to_owned())] };
+        let found = rule.violations(&[source("a/b.rs"), source("a/x.rs"), source("b/c.rs")]);
+        assert_eq!(
+            found,
+            ["there is no gone/ for the rule that a is pure", "a/b.rs:7: `tokio`, but a is pure"]
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Our own programs, as the steps that run them need them.
+//!
+//! All steps build with the same features and the same profile as the tests do: cargo then finds every crate built
+//! already. A program built for itself would have other features in its dependencies, and so would be built from
+//! the ground up.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::process::Program;
+use crate::workspace::{Workspace, root};
+
+/// What selects the one set of features that everything in `target/debug` is built with. It wants an example or a
+/// test in the same command: only then do the features of dev-dependencies count.
+pub(crate) const SHARED: [&str; 2] = ["--workspace", "--all-features"];
+
+/// A first build may be slow.
+const LIMIT: Duration = Duration::from_mins(45);
+
+/// Builds every program and every example of ours, once per run, and says where they are.
+pub(crate) fn build() -> Result<PathBuf, String> {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(place) = &*built {
+        return Ok(place.clone());
+    }
+    Program::cargo(&root(), LIMIT).args(["build"]).args(SHARED).args(["--bins", "--examples"]).run()?;
+    let place = Workspace::read(&root())?.target.join("debug");
+    *built = Some(place.clone());
+    Ok(place)
+}

@@ -1,0 +1,117 @@
+//! Running steps in two lanes at once, so that neither core waits while a step downloads, links or listens.
+//!
+//! Steps of one lane run in the order of the table. The lane of those that build in `target/debug` has the terminal;
+//! what the others say goes to a log, and is shown in one piece when they end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use super::outcome::{Ended, Outcome, Stop};
+use super::{Lane, Step};
+use crate::output::{self, say};
+
+/// Runs the steps and returns how each ended, in the order given. A failed step does not keep the next from running.
+pub(super) fn run(steps: &[&Step], logs: &Path) -> Result<Vec<Ended>, String> {
+    let in_lane =
+        |lane: Lane| steps.iter().copied().filter(move |step| step.lane == lane).collect::<Vec<_>>();
+    let (main, beside) = (in_lane(Lane::Main), in_lane(Lane::Beside));
+    if main.is_empty() || beside.is_empty() {
+        return Ok(steps.iter().map(|step| live(step)).collect());
+    }
+    fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    let mut ended = thread::scope(|scope| {
+        scope.spawn(|| prepare(steps, logs));
+        let beside = scope.spawn(|| beside.into_iter().map(|step| aside(step, logs)).collect::<Vec<_>>());
+        let mut ended: Vec<Ended> = main.into_iter().map(live).collect();
+        ended.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
+        Ok::<_, String>(ended)
+    })?;
+    let place = |name: &str| steps.iter().position(|step| step.name == name);
+    ended.sort_by_key(|step| place(step.name));
+    Ok(ended)
+}
+
+/// Runs a step that has the terminal.
+fn live(step: &Step) -> Ended {
+    say!("\n=== {}: {}", step.name, step.about);
+    let ended = timed(step);
+    tell(&ended.outcome);
+    ended
+}
+
+/// Runs a step whose words are kept until it has ended.
+fn aside(step: &Step, logs: &Path) -> Ended {
+    let path = logs.join(format!("{}.log", step.name));
+    let ended = match File::create(&path) {
+        Ok(log) => output::logged(log, || timed(step)),
+        Err(error) => {
+            let reason = format!("{}: {error}", path.display());
+            Ended { name: step.name, outcome: Err(reason.into()), time: std::time::Duration::ZERO }
+        }
+    };
+    show(step, &path, &ended);
+    ended
+}
+
+/// One step at a time is shown, in one write.
+fn show(step: &Step, log: &PathBuf, ended: &Ended) {
+    static SHOWING: Mutex<()> = Mutex::new(());
+    let _turn = SHOWING.lock();
+    let said = fs::read(log).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let reason = ended.outcome.as_ref().err().map(|stop| format!("\n{}", stop.reason())).unwrap_or_default();
+    say!("\n=== {}: {} (ran beside the others)\n{}{reason}", step.name, step.about, said.trim_end());
+}
+
+fn timed(step: &Step) -> Ended {
+    let start = Instant::now();
+    let outcome = (step.work)();
+    Ended { name: step.name, outcome, time: start.elapsed() }
+}
+
+fn tell(outcome: &Outcome) {
+    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = outcome {
+        say!("{reason}");
+    }
+}
+
+/// Downloads what steps will need while the first of them compile. Whatever goes wrong here is met again, and told,
+/// by the step that needs it.
+fn prepare(steps: &[&Step], logs: &Path) {
+    let Ok(log) = File::create(logs.join("prepare.log")) else { return };
+    output::logged(log, || {
+        for prepare in steps.iter().filter_map(|step| step.prepare) {
+            if let Err(error) = prepare() {
+                say!("{error}");
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(name: &'static str, lane: Lane, work: fn() -> Outcome) -> Step {
+        Step { name, about: "", lane, prepare: None, work }
+    }
+
+    fn names(steps: &[&Step]) -> Vec<(&'static str, bool)> {
+        let logs = std::env::temp_dir().join(format!("xtask-lanes-{}", std::process::id()));
+        run(steps, &logs).unwrap().iter().map(|ended| (ended.name, ended.outcome.is_ok())).collect()
+    }
+
+    #[test]
+    fn both_lanes_run_to_their_end_and_are_told_in_the_order_of_the_table() {
+        let one = step("one", Lane::Beside, || Err("no".into()));
+        let two = step("two", Lane::Main, || Ok(()));
+        let three = step("three", Lane::Beside, || Ok(()));
+        let four = step("four", Lane::Main, || Err(Stop::skipped("not here")));
+        let expected = [("one", false), ("two", true), ("three", true), ("four", false)];
+        assert_eq!(names(&[&one, &two, &three, &four]), expected);
+        assert_eq!(names(&[&four, &two]), [("four", false), ("two", true)]);
+    }
+}
