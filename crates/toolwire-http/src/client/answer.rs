@@ -184,3 +184,74 @@ impl Media {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        time::{Instant, sleep},
+    };
+    use url::Url;
+
+    use super::*;
+    use crate::client::net::{Bounds, Pool, Target};
+
+    /// Answers one request with these pieces, one in ten seconds.
+    async fn dripped(pieces: Vec<&'static [u8]>, limits: &HttpLimits) -> Result<Answer, LinkError> {
+        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192 });
+        tokio::spawn(async move {
+            let mut stream = accepted.recv().await.unwrap();
+            let mut seen = Vec::new();
+            while !seen.ends_with(b"\r\n\r\n") {
+                stream.read_buf(&mut seen).await.unwrap();
+            }
+            for piece in pieces {
+                if stream.write_all(piece).await.is_err() {
+                    return;
+                }
+                sleep(Duration::from_secs(10)).await;
+            }
+        });
+        let target = Target::of(&Url::parse("http://memory.invalid/").unwrap()).unwrap();
+        let response = pool.send(Method::GET, &target, HeaderMap::new(), Bytes::new()).await.unwrap();
+        Answer::of(response, limits).await
+    }
+
+    const SLOW: &[u8] =
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_drips_is_given_up_when_its_time_is_over() {
+        let limits = HttpLimits { response_time: Duration::from_secs(60), ..HttpLimits::default() };
+        let mut pieces = vec![SLOW];
+        pieces.extend(std::iter::repeat_n(&b"1\r\n \r\n"[..], 100));
+        let before = Instant::now();
+        let error = dripped(pieces, &limits).await.unwrap_err();
+        assert!(error.message.contains("`response_time` of 60 s"), "{error}");
+        assert_eq!(before.elapsed(), Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_in_pieces_is_put_together() {
+        let pieces = vec![SLOW, b"2\r\n{}\r\n", b"1\r\n \r\n", b"0\r\n\r\n"];
+        let answer = dripped(pieces, &HttpLimits::default()).await.unwrap();
+        assert!(matches!(&answer, Answer::Message(body) if body == "{} "), "{answer:?}");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_asked_to_be_encoded_is_not_decoded() {
+        for (encoding, refused) in [("gzip", true), ("x-bomb, gzip", true), ("identity", false)] {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: {encoding}\r\n\
+                 content-length: 2\r\n\r\n{{}}"
+            );
+            let answer = dripped(vec![head.leak().as_bytes()], &HttpLimits::default()).await;
+            match answer {
+                Err(error) if refused => assert!(error.message.contains(encoding), "{error}"),
+                Ok(Answer::Message(body)) if !refused => assert_eq!(body, "{}"),
+                other => panic!("{encoding}: {other:?}"),
+            }
+        }
+    }
+}

@@ -26,7 +26,17 @@ pub(crate) struct Dialer {
     #[cfg(feature = "client-tls")]
     tls: Option<TlsClient>,
     #[cfg(test)]
-    memory: Option<tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>>,
+    memory: Option<Memory>,
+}
+
+/// Where connections lead to in a test.
+#[cfg(test)]
+#[derive(Debug)]
+pub(super) enum Memory {
+    /// To the one who has the other end.
+    Pipes(tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>),
+    /// Nowhere.
+    Nowhere,
 }
 
 /// Which versions of HTTP are offered where one can be chosen.
@@ -112,10 +122,14 @@ impl Dialer {
 
     async fn connect(&self) -> Result<Dialed, NetError> {
         #[cfg(test)]
-        if let Some(accept) = &self.memory {
-            let (near, far) = tokio::io::duplex(64 * 1024);
-            accept.send(far).map_err(|_| NetError::unsent(Kind::Refused, "nobody listens"))?;
-            return Ok(Dialed { stream: Stream::Memory(near), http2: false });
+        match &self.memory {
+            Some(Memory::Pipes(accept)) => {
+                let (near, far) = tokio::io::duplex(16 * 1024);
+                accept.send(far).map_err(|_| NetError::unsent(Kind::Refused, "nobody listens"))?;
+                return Ok(Dialed { stream: Stream::Memory(near), http2: false });
+            }
+            Some(Memory::Nowhere) => std::future::pending().await,
+            None => {}
         }
         let Some(through) = &self.through else {
             let stream = tcp::connect(self.origin.host(), self.origin.port(), &self.filter).await?;
@@ -181,16 +195,12 @@ impl Dialer {
         self.tls.as_ref().ok_or_else(|| NetError::unsent(Kind::Invalid, "TLS was not set up"))
     }
 
-    /// Connections are pipes inside this process, and their other ends are handed to the test.
+    /// Connections stay inside this process.
     #[cfg(test)]
-    pub(super) fn in_memory(
-        timeout: Duration,
-    ) -> (Self, tokio::sync::mpsc::UnboundedReceiver<tokio::io::DuplexStream>) {
-        let (accept, accepted) = tokio::sync::mpsc::unbounded_channel();
+    pub(super) fn in_memory(timeout: Duration, memory: Memory) -> Self {
         let url = url::Url::parse("http://memory.invalid/").expect("it is one");
         let origin = Origin::of(&url).expect("it has one");
-        let mut dialer = Self::new(origin, &Proxy::None, timeout, Versions::All).expect("there is no proxy");
-        dialer.memory = Some(accept);
-        (dialer, accepted)
+        let dialer = Self::new(origin, &Proxy::None, timeout, Versions::All).expect("there is no proxy");
+        Self { memory: Some(memory), ..dialer }
     }
 }

@@ -76,6 +76,11 @@ impl Idle {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.http1.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.http1.is_empty() && self.http2.is_none()
     }

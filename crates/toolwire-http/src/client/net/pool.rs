@@ -52,6 +52,21 @@ impl Pool {
         Self(Arc::new(Inner { dialer, bounds, idle, dialing }))
     }
 
+    /// Connections are pipes whose other ends are handed to the test.
+    #[cfg(test)]
+    pub(crate) fn in_memory(
+        bounds: Bounds,
+    ) -> (Self, tokio::sync::mpsc::UnboundedReceiver<tokio::io::DuplexStream>) {
+        let (accept, accepted) = tokio::sync::mpsc::unbounded_channel();
+        let dialer = Dialer::in_memory(Duration::from_secs(10), super::dial::Memory::Pipes(accept));
+        (Self::new(dialer, bounds), accepted)
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle_connections(&self) -> usize {
+        lock(&self.0.idle).len()
+    }
+
     /// Sends one request and waits until its response begins.
     ///
     /// It is sent again only if the connection ended before anything was sent, or if the server says that it has not

@@ -149,7 +149,12 @@ fn certificate(why: &CertificateError, host: &Host<String>) -> (CertificateFault
             return (CertificateFault::OtherName, text);
         }
         CertificateError::Revoked => (CertificateFault::Other, "was revoked"),
-        CertificateError::BadSignature => (CertificateFault::Other, "has a signature that is not right"),
+        CertificateError::BadSignature => (CertificateFault::Untrusted, "has a signature that is not right"),
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => (
+            CertificateFault::Untrusted,
+            "is not trusted: its signature is of a kind that its issuer cannot make",
+        ),
         other => {
             let text = format!("the certificate of the server cannot be used: {other}");
             return (CertificateFault::Other, text);
