@@ -120,7 +120,7 @@ fn roots(target: &Target) -> Vec<Root> {
     let root = |folder: &std::path::PathBuf| {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
         // Spaces and the like are written as URIs have them; only a relative path cannot be one.
-        reqwest::Url::from_file_path(folder).ok().map(|uri| Root::new(uri.to_string()))
+        url::Url::from_file_path(folder).ok().map(|uri| Root::new(uri.to_string()))
     };
     target.roots.iter().filter_map(root).collect()
 }

@@ -1,14 +1,17 @@
 //! Settings on their way to an [`Http`].
 
-use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use reqwest::{Client, Url, redirect::Policy};
 use toolwire_protocol::headers::LAST_EVENT_ID;
+use url::Url;
 
+#[cfg(feature = "client-tls")]
+use super::net::{Roots, TlsClient};
 use super::{
     connector::Http,
     endpoint::{Endpoint, shown},
+    net::{Bounds, Dialer, Origin, Pool, Proxy, Versions, basic_credentials},
     settings::{CONNECT_TIMEOUT, HttpLimits, SEND_TIMEOUT, Settings},
 };
 
@@ -23,7 +26,6 @@ use super::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "it is made by `build`"]
 pub struct HttpBuilder {
     url: Result<Url, HttpError>,
@@ -35,14 +37,7 @@ pub struct HttpBuilder {
     connect_timeout: Duration,
     send_timeout: Duration,
     #[cfg(feature = "client-tls")]
-    roots: Vec<reqwest::Certificate>,
-}
-
-/// Where the proxy settings come from.
-enum Proxy {
-    Environment,
-    None,
-    Given(Box<reqwest::Proxy>),
+    roots: Roots,
 }
 
 /// A server that cannot be described like that.
@@ -62,7 +57,7 @@ impl HttpBuilder {
             connect_timeout: CONNECT_TIMEOUT,
             send_timeout: SEND_TIMEOUT,
             #[cfg(feature = "client-tls")]
-            roots: Vec::new(),
+            roots: Roots::default(),
         }
     }
 
@@ -96,13 +91,15 @@ impl HttpBuilder {
         self
     }
 
-    /// Sends everything through this proxy. By default the environment is asked (`HTTP_PROXY`, `HTTPS_PROXY`,
-    /// `NO_PROXY` and their like), unless the server is on this machine.
+    /// Sends everything through this proxy, which begins with `http://` or `https://`. By default the environment is
+    /// asked (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), unless the server is on this machine.
     pub fn proxy(mut self, url: &str) -> Self {
-        match reqwest::Proxy::all(url) {
-            Ok(proxy) => self.proxy = Proxy::Given(Box::new(proxy)),
-            Err(_) => {
-                self.fault.get_or_insert_with(|| HttpError::new("the address of the proxy is no URL"));
+        match Proxy::at(url) {
+            Some(proxy) => self.proxy = proxy,
+            None => {
+                let text =
+                    "the address of the proxy is not valid; one looks like http://user:password@host:3128";
+                self.fault.get_or_insert_with(|| HttpError::new(text));
             }
         }
         self
@@ -130,11 +127,8 @@ impl HttpBuilder {
     /// Trusts these certificates, in PEM, besides those that the system trusts.
     #[cfg(feature = "client-tls")]
     pub fn root_certificates(mut self, pem: &[u8]) -> Self {
-        match reqwest::Certificate::from_pem_bundle(pem) {
-            Ok(roots) if !roots.is_empty() => self.roots.extend(roots),
-            _ => {
-                self.fault.get_or_insert_with(|| HttpError::new("the root certificates are not in PEM"));
-            }
+        if !self.roots.add(pem) {
+            self.fault.get_or_insert_with(|| HttpError::new("the root certificates are not in PEM"));
         }
         self
     }
@@ -147,74 +141,41 @@ impl HttpBuilder {
 
     /// Checks what was given. Nothing is sent yet.
     pub fn build(self) -> Result<Http, HttpError> {
-        Ok(Http::over(self.endpoint(|client| client)?))
+        Ok(Http::over(self.endpoint(Versions::All)?))
     }
 
-    /// The address with everything that was set for it; `change` is what the caller needs of its connections.
-    pub(super) fn endpoint(
-        self,
-        change: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
-    ) -> Result<Endpoint, HttpError> {
+    /// The address with everything that was set for it.
+    pub(super) fn endpoint(self, versions: Versions) -> Result<Endpoint, HttpError> {
         let url = self.url?;
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let client = Client::builder()
-            .user_agent(AGENT)
-            .redirect(Policy::none())
-            .referer(false)
-            .no_gzip()
-            .no_brotli()
-            .no_deflate()
-            .no_zstd()
-            .connect_timeout(self.connect_timeout)
-            // A connection that died without a word must not keep a stream waiting for ever.
-            .tcp_keepalive(KEEP_ALIVE)
-            .http2_keep_alive_interval(KEEP_ALIVE);
-        // Only HTTP/2 can refuse a request so that it is sent again, and without TLS that is not spoken: then there is
-        // no need for a copy of each request.
-        let client = match url.scheme() {
-            "http" => client.retry(reqwest::retry::never().max_retries_per_request(0)),
-            _ => client,
+        let impossible = |why: &dyn fmt::Display| {
+            HttpError::new(format!("no connection to {} can be made: {why}", shown(&url)))
         };
+        let origin = Origin::of(&url).ok_or_else(|| impossible(&"it has no host"))?;
+        let dialer = Dialer::new(origin, &self.proxy, self.connect_timeout, versions);
+        let dialer = dialer.map_err(|error| impossible(&error))?;
         #[cfg(feature = "client-tls")]
-        let client = trusting(client, self.roots);
-        let client = match self.proxy {
-            Proxy::Environment if is_local(&url) => client.no_proxy(),
-            Proxy::Environment => client,
-            Proxy::None => client.no_proxy(),
-            Proxy::Given(proxy) => client.no_proxy().proxy(*proxy),
+        let dialer = if dialer.needs_tls() {
+            dialer.with_tls(TlsClient::new(&self.roots).map_err(|error| impossible(&error))?)
+        } else {
+            dialer
         };
-        let client = change(client).build().map_err(|error| {
-            HttpError::new(format!("no connection to {} can be made: {error}", shown(&url)))
-        })?;
         let mut headers = self.headers;
-        // Added here once, and not to each request.
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
-        let settings =
-            Settings { url: Arc::new(url), headers, limits: self.limits, send_timeout: self.send_timeout };
-        Ok(Endpoint::new(client, settings))
+        // What a user wrote into the address counts only if nothing else says who it is.
+        if let Some(credentials) = basic_credentials(&url) {
+            headers.entry(header::AUTHORIZATION).or_insert(credentials);
+        }
+        let pool = Pool::new(dialer, Bounds { header_bytes: self.limits.header_bytes });
+        let settings = Settings { headers, limits: self.limits, send_timeout: self.send_timeout };
+        Endpoint::new(pool, settings, url)
     }
 }
 
 /// How this client names itself, unless the user has another name for it.
-const AGENT: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
-
-/// How often a quiet connection is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-
-/// Makes sure that there is something to encrypt with: what the program has chosen, or else what the server side
-/// of this crate uses.
-#[cfg(feature = "client-tls")]
-fn trusting(client: reqwest::ClientBuilder, roots: Vec<reqwest::Certificate>) -> reqwest::ClientBuilder {
-    use rustls::crypto::{CryptoProvider, ring};
-
-    if CryptoProvider::get_default().is_none() {
-        // Somebody else may have been faster, which is just as good.
-        let _ = ring::default_provider().install_default();
-    }
-    client.tls_certs_merge(roots)
-}
+pub(super) const AGENT: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
 
 fn endpoint_url(text: &str) -> Result<Url, HttpError> {
     // The text is not repeated, because it may have a password in it.
@@ -228,7 +189,10 @@ fn endpoint_url(text: &str) -> Result<Url, HttpError> {
         "http" => Ok(url),
         "https" if cfg!(feature = "client-tls") => Ok(url),
         "https" => {
-            let text = format!("{} needs TLS: enable the feature `client-tls`", shown(&url));
+            let text = format!(
+                "{} needs TLS: enable the feature `http-tls` of toolwire (`client-tls` of toolwire-http)",
+                shown(&url)
+            );
             Err(HttpError::new(text))
         }
         other => {
@@ -260,10 +224,11 @@ fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), H
     Ok((header, value))
 }
 
-fn is_local(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+impl fmt::Debug for HttpBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.as_ref().map(shown);
+        f.debug_struct("HttpBuilder").field("url", &url).field("proxy", &self.proxy).finish_non_exhaustive()
+    }
 }
 
 impl HttpError {
@@ -279,17 +244,6 @@ impl fmt::Display for HttpError {
 }
 
 impl std::error::Error for HttpError {}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Environment => "Environment",
-            Self::None => "None",
-            // Its address may have a password in it.
-            Self::Given(_) => "Given",
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -318,7 +272,11 @@ mod tests {
     #[cfg(not(feature = "client-tls"))]
     #[test]
     fn https_without_tls_names_the_feature() {
-        assert!(fault(Http::builder("https://user:secret@host/mcp")).contains("https://host/mcp needs TLS"));
+        let text = fault(Http::builder("https://user:secret@host/mcp"));
+        assert!(
+            text.contains("https://host/mcp needs TLS: enable the feature `http-tls` of toolwire"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -337,23 +295,11 @@ mod tests {
 
     #[test]
     fn secrets_do_not_show() {
-        let builder = Http::builder("http://127.0.0.1").bearer("secret").header("x-key", "secret").no_proxy();
+        let builder = Http::builder("http://user:secret@127.0.0.1?key=secret");
+        let builder = builder.bearer("secret").header("x-key", "secret");
+        let builder = builder.proxy("http://user:secret@proxy:3128");
         assert!(!format!("{builder:?}").contains("secret"), "{builder:?}");
         let http = builder.build().unwrap();
         assert!(!format!("{http:?}").contains("secret"), "{http:?}");
-    }
-
-    #[test]
-    fn servers_on_this_machine_are_known() {
-        for (url, local) in [
-            ("http://127.0.0.1:80/", true),
-            ("http://[::1]/", true),
-            ("http://localhost:9/x", true),
-            ("http://a.localhost/", true),
-            ("http://localhost.example/", false),
-            ("http://10.0.0.1/", false),
-        ] {
-            assert_eq!(is_local(&Url::parse(url).unwrap()), local, "{url}");
-        }
     }
 }

@@ -4,14 +4,16 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
 use toolwire_client::link::LinkError;
+use url::Url;
 
 use super::{
-    answer::{Answer, Remainder},
+    answer::Answer,
+    builder::HttpError,
     events::EventStream,
     fault,
+    net::{Pool, Response, Target},
     settings::Settings,
 };
 
@@ -24,26 +26,34 @@ const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, 
 /// Sends requests to one address. Clones share their connections.
 #[derive(Clone)]
 pub(super) struct Endpoint {
-    client: Client,
+    pool: Pool,
     settings: Arc<Settings>,
-    url: Arc<Url>,
+    address: Arc<Address>,
+}
+
+/// An address, and what it is in a request.
+struct Address {
+    url: Url,
+    target: Target,
 }
 
 impl Endpoint {
-    pub(super) fn new(client: Client, settings: Settings) -> Self {
-        let url = Arc::clone(&settings.url);
-        Self { client, settings: Arc::new(settings), url }
+    pub(super) fn new(pool: Pool, settings: Settings, url: Url) -> Result<Self, HttpError> {
+        let address = Address::new(url).map_err(|url| {
+            HttpError::new(format!("{} cannot be asked for in a request of HTTP", shown(&url)))
+        })?;
+        Ok(Self { pool, settings: Arc::new(settings), address: Arc::new(address) })
     }
 
     /// Another address of the same server.
     #[cfg(feature = "sse2024")]
-    pub(super) fn at(&self, url: Url) -> Self {
-        Self { url: Arc::new(url), ..self.clone() }
+    pub(super) fn at(&self, url: Url) -> Option<Self> {
+        Some(Self { address: Arc::new(Address::new(url).ok()?), ..self.clone() })
     }
 
     #[cfg(feature = "sse2024")]
     pub(super) fn url(&self) -> &Url {
-        &self.url
+        &self.address.url
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -52,21 +62,29 @@ impl Endpoint {
 
     /// The address as it may be shown.
     pub(super) fn shown(&self) -> String {
-        shown(&self.url)
+        shown(&self.address.url)
     }
 
-    /// Posts a request and waits until its response begins.
-    pub(super) async fn ask(&self, message: Bytes, headers: HeaderMap) -> Result<Response, LinkError> {
-        self.send(Method::POST, Some(message), JSON_OR_EVENTS, headers).await
+    /// Posts a request and waits until its response begins. Its `headers` are made for each time it is sent.
+    pub(super) async fn ask(
+        &self,
+        message: Bytes,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
+    ) -> Result<Response, LinkError> {
+        self.send(Method::POST, message, JSON_OR_EVENTS, headers).await
     }
 
     /// Posts a message that has no answer; done when the server has accepted it.
-    pub(super) async fn tell(&self, message: Bytes, headers: HeaderMap) -> Result<(), LinkError> {
-        let sent = self.send(Method::POST, Some(message), JSON_OR_EVENTS, headers);
+    pub(super) async fn tell(
+        &self,
+        message: Bytes,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
+    ) -> Result<(), LinkError> {
+        let sent = self.send(Method::POST, message, JSON_OR_EVENTS, headers);
         let response = self.in_time(sent).await?;
         if response.status().is_success() {
             // Some servers say something all the same.
-            Remainder::of(response).discard();
+            response.into_body().discard();
             return Ok(());
         }
         Err(Answer::refusal(response).await)
@@ -74,24 +92,25 @@ impl Endpoint {
 
     /// Asks for a WebSocket, and waits for the response that says whether there is one.
     #[cfg(feature = "ws")]
-    pub(super) async fn upgrade(&self, headers: HeaderMap) -> Result<Response, LinkError> {
-        self.in_time(self.send(Method::GET, None, ANYTHING, headers)).await
+    pub(super) async fn upgrade(
+        &self,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
+    ) -> Result<Response, LinkError> {
+        self.in_time(self.send(Method::GET, Bytes::new(), ANYTHING, headers)).await
     }
 
     /// Opens an event stream.
-    pub(super) async fn listen(&self, headers: HeaderMap) -> Result<Box<EventStream>, LinkError> {
-        let response = self.in_time(self.send(Method::GET, None, EVENTS, headers)).await?;
-        match Answer::of(response, &self.settings.limits).await? {
-            Answer::Events(stream) => Ok(stream),
-            Answer::Message(_) | Answer::Nothing(_) => {
-                Err(fault::malformed("the server has no event stream there"))
-            }
-        }
+    pub(super) async fn listen(
+        &self,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
+    ) -> Result<Box<EventStream>, LinkError> {
+        let response = self.in_time(self.send(Method::GET, Bytes::new(), EVENTS, headers)).await?;
+        Answer::stream_of(response, &self.settings.limits).await
     }
 
     /// Ends a session. Whatever the server says to it, it is over for us.
-    pub(super) async fn delete(&self, headers: HeaderMap, patience: Duration) {
-        let sent = self.send(Method::DELETE, None, JSON_OR_EVENTS, headers);
+    pub(super) async fn delete(&self, headers: impl Fn() -> HeaderMap + Send + Sync, patience: Duration) {
+        let sent = self.send(Method::DELETE, Bytes::new(), JSON_OR_EVENTS, headers);
         match timeout(patience, sent).await {
             Ok(Ok(response)) => tracing::debug!(status = %response.status(), "the session was ended"),
             Ok(Err(error)) => tracing::debug!(%error, "the session could not be ended"),
@@ -111,49 +130,62 @@ impl Endpoint {
     async fn send(
         &self,
         method: Method,
-        body: Option<Bytes>,
+        body: Bytes,
         accept: HeaderValue,
-        mut headers: HeaderMap,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
-        headers.insert(header::ACCEPT, accept);
-        if body.is_some() {
-            headers.insert(header::CONTENT_TYPE, JSON);
-        }
-        for (name, value) in &self.settings.headers {
-            if !headers.contains_key(name) {
-                headers.insert(name, value.clone());
-            }
-        }
-        let not_carried = |error| fault::not_carried(error, &self.shown());
         let mut redirected = None;
         for _ in 0..=self.settings.limits.redirects {
-            let url = redirected.as_ref().unwrap_or(&*self.url);
-            let mut request =
-                self.client.request(method.clone(), url.clone()).build().map_err(not_carried)?;
-            // What a user wrote into the address counts only if nothing else says who it is.
-            if let Some(user) = request.headers().get(header::AUTHORIZATION)
-                && !headers.contains_key(header::AUTHORIZATION)
-            {
-                headers.insert(header::AUTHORIZATION, user.clone());
-            }
-            // Set as a whole, which is less work than merging them one by one.
-            headers.clone_into(request.headers_mut());
-            *request.body_mut() = body.clone().map(Into::into);
-            let response = self.client.execute(request).await.map_err(not_carried)?;
-            match redirect(&response, url) {
-                Some(next) => redirected = Some(next),
+            let address = redirected.as_ref().unwrap_or(&*self.address);
+            let headers = self.complete(headers(), &accept, address, !body.is_empty());
+            let sent = self.pool.send(method.clone(), &address.target, headers, body.clone()).await;
+            let response = sent.map_err(|error| fault::not_carried(&error, &self.shown()))?;
+            match redirect(&response, &address.url).and_then(|url| Address::new(url).ok()) {
+                Some(next) => {
+                    response.into_body().discard();
+                    redirected = Some(next);
+                }
                 None => return Ok(response),
             }
         }
         let text = format!("{} redirects more than {} times", self.shown(), self.settings.limits.redirects);
         Err(fault::malformed(text))
     }
+
+    /// Adds what all requests have to the headers of one.
+    fn complete(
+        &self,
+        mut headers: HeaderMap,
+        accept: &HeaderValue,
+        address: &Address,
+        body: bool,
+    ) -> HeaderMap {
+        headers.insert(header::HOST, address.target.host.clone());
+        headers.insert(header::ACCEPT, accept.clone());
+        if body {
+            headers.insert(header::CONTENT_TYPE, JSON);
+        }
+        for (name, value) in &self.settings.headers {
+            headers.entry(name).or_insert_with(|| value.clone());
+        }
+        headers
+    }
+}
+
+impl Address {
+    /// Gives the address back if it cannot be in a request.
+    fn new(url: Url) -> Result<Self, Url> {
+        match Target::of(&url) {
+            Some(target) => Ok(Self { url, target }),
+            None => Err(url),
+        }
+    }
 }
 
 /// Where the same request is to be sent again, if that is the same server.
 ///
 /// The status 303 asks for a different request, which there is none of in this protocol.
-fn redirect(response: &Response, from: &Url) -> Option<Url> {
+pub(super) fn redirect(response: &Response, from: &Url) -> Option<Url> {
     let followed = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY

@@ -3,14 +3,13 @@
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
-use reqwest::Response;
 use toolwire_protocol::framing::sse::{EventTooLarge, SseDecoder, SseEvent};
 
-use super::{answer::Remainder, fault};
+use super::net::Body;
 
 /// The events of one response.
 pub(super) struct EventStream {
-    response: Response,
+    body: Body,
     decoder: SseDecoder,
     chunk: Bytes,
 }
@@ -34,8 +33,8 @@ pub(super) struct Bookmark {
 }
 
 impl EventStream {
-    pub(super) fn new(response: Response, limit: usize) -> Self {
-        Self { response, decoder: SseDecoder::new(limit), chunk: Bytes::new() }
+    pub(super) fn new(body: Body, limit: usize) -> Self {
+        Self { body, decoder: SseDecoder::new(limit), chunk: Bytes::new() }
     }
 
     /// Waits for the next event; `None` at the end.
@@ -47,10 +46,10 @@ impl EventStream {
             if let Some(event) = self.decoder.decode(&mut self.chunk).map_err(StreamFault::TooLarge)? {
                 return Ok(Some(event));
             }
-            match self.response.chunk().await {
+            match self.body.chunk().await {
                 Ok(Some(chunk)) => self.chunk = chunk,
                 Ok(None) => return Ok(None),
-                Err(error) => return Err(StreamFault::Broken(fault::reason(error))),
+                Err(error) => return Err(StreamFault::Broken(error.to_string())),
             }
         }
     }
@@ -67,7 +66,7 @@ impl EventStream {
 
     /// Nothing more is expected.
     pub(super) fn release(self) {
-        Remainder::of(self.response).discard();
+        self.body.discard();
     }
 }
 

@@ -7,35 +7,40 @@ use toolwire_client::{
 };
 use toolwire_protocol::RpcError;
 
+use super::net::{Kind, NetError, Shown};
+
 /// How much of a challenge is shown.
 const MAX_SHOWN: usize = 200;
 
 /// The request could not be sent, or no response began. `shown` is the address without credentials.
-pub(super) fn not_carried(error: reqwest::Error, shown: &str) -> LinkError {
-    let never_left = error.is_connect() || error.is_builder();
-    let hint = match () {
-        () if error.is_connect() && error.is_timeout() => "; is there a firewall in between?",
-        () if error.is_connect() => "; is the server running, and are host and port right?",
-        () => "",
-    };
-    let delivery = if never_left { Delivery::NotSent } else { Delivery::Unknown };
-    let text = format!("{shown} cannot be reached: {}{hint}", reason(error));
-    LinkError::new(LinkErrorKind::Unreachable, delivery, text)
+pub(super) fn not_carried(error: &NetError, shown: &str) -> LinkError {
+    let delivery = if error.was_sent() { Delivery::Unknown } else { Delivery::NotSent };
+    match error.kind() {
+        // It was reached, and what it said cannot be understood.
+        Kind::TooLarge => LinkError::new(LinkErrorKind::Malformed, delivery, error.to_string()),
+        kind => {
+            let text = format!("{shown} cannot be reached: {error}{}", hint(kind, error.was_sent()));
+            LinkError::new(LinkErrorKind::Unreachable, delivery, text)
+        }
+    }
 }
 
-/// The innermost cause, which is the one that says something.
-pub(super) fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(next) = cause.source() {
-        cause = next;
+const fn hint(kind: Kind, sent: bool) -> &'static str {
+    match kind {
+        Kind::Timeout if !sent => "; is there a firewall in between?",
+        Kind::Dns | Kind::Refused => "; is the server running, and are host and port right?",
+        _ => "",
     }
-    cause.to_string()
+}
+
+/// The response began and did not end.
+pub(super) fn broken_off(error: &NetError) -> LinkError {
+    cut_off(format!("the response broke off: {error}"))
 }
 
 /// The server took too long to begin its response.
 pub(super) fn too_slow(shown: &str, after: std::time::Duration) -> LinkError {
-    let text = format!("{shown} did not answer within {after:?}");
+    let text = format!("{shown} did not answer within {}", Shown(after));
     LinkError::new(LinkErrorKind::Unreachable, Delivery::Unknown, text)
 }
 
@@ -70,6 +75,11 @@ fn challenge(headers: &HeaderMap) -> String {
 
 fn location(status: StatusCode, headers: &HeaderMap) -> String {
     match visible(headers, &header::LOCATION) {
+        // Within the origin it would have been followed.
+        Some(location) if matches!(status.as_u16(), 301 | 302 | 307 | 308) => format!(
+            "{} to {location}, which is not the same origin; if that is the server you mean, use its address",
+            status.as_u16()
+        ),
         Some(location) => format!("{} to {location}", status.as_u16()),
         None => format!("{} without a location", status.as_u16()),
     }

@@ -24,7 +24,9 @@ mod connector;
 mod endpoint;
 mod events;
 mod fault;
+pub mod fetch;
 mod link;
+mod net;
 mod settings;
 #[cfg(feature = "sse2024")]
 mod sse2024;

@@ -1,9 +1,8 @@
 //! Every setting of the HTTP client, with its name, its default and what it protects.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use http::HeaderMap;
-use reqwest::Url;
 
 /// How long it may take to reach the server: ten seconds.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -13,10 +12,8 @@ pub const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How much of an error page is read to find out what it says.
 pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// How many bytes are read, and for how long, to be able to use a connection again.
-pub(super) const MAX_REMAINDER_BYTES: usize = 64 * 1024;
-/// How long the rest of a response may take before its connection is given up.
-pub(super) const REMAINDER_PATIENCE: Duration = Duration::from_secs(1);
+/// How long it may take to read an error page.
+pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(1);
 /// How long messages that are under way, and the end of the session, may hold up the end of a connection.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a request that nobody waits for may take to be accepted.
@@ -56,6 +53,11 @@ pub struct HttpLimits {
     pub event_bytes: usize,
     /// The largest response that is no stream, and the largest message of a WebSocket, in bytes. Default 16 MiB.
     pub response_bytes: usize,
+    /// The largest head of a response: its status line and all its headers, in bytes. Default 64 KiB.
+    pub header_bytes: usize,
+    /// How long a response that is no stream may take from its first byte to its last, however little comes at a
+    /// time. Default five minutes.
+    pub response_time: Duration,
     /// How many redirects, all within the same origin, one request follows. Default 5.
     pub redirects: usize,
     /// How many requests have a connection or a stream at once; further ones wait. Default 512.
@@ -72,6 +74,8 @@ impl Default for HttpLimits {
         Self {
             event_bytes: 16 * 1024 * 1024,
             response_bytes: 16 * 1024 * 1024,
+            header_bytes: 64 * 1024,
+            response_time: Duration::from_secs(5 * 60),
             redirects: 5,
             open_streams: 512,
             tool_plans: 4096,
@@ -83,7 +87,6 @@ impl Default for HttpLimits {
 /// What all connections of one [`Http`](super::Http) have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub(super) url: Arc<Url>,
     /// Sent with every request.
     pub(super) headers: HeaderMap,
     pub(super) limits: HttpLimits,

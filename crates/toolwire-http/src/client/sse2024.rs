@@ -55,7 +55,7 @@ struct End {
 
 /// Opens the stream and waits until the server says where to post to.
 pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Sse2024> {
-    let stream = endpoint.listen(HeaderMap::new()).await.map_err(|error| not_there(endpoint, &error))?;
+    let stream = endpoint.listen(HeaderMap::new).await.map_err(|error| not_there(endpoint, &error))?;
     let deadline = Instant::now() + endpoint.settings().send_timeout.min(LONGEST);
     let (stream, address) = timeout_at(deadline, address(stream)).await.map_err(|_| {
         io::Error::new(io::ErrorKind::TimedOut, format!("{} does not say where to post to", endpoint.shown()))
@@ -64,8 +64,12 @@ pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Sse2024> {
         let text = format!("{} wants messages to be posted to another origin", endpoint.shown());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     };
+    let Some(posting) = endpoint.at(url) else {
+        let text = format!("{} names an address that cannot be posted to", endpoint.shown());
+        return Err(io::Error::other(text));
+    };
     let end = Arc::<End>::default();
-    let sink = PostSink { endpoint: endpoint.at(url), end: Arc::clone(&end) };
+    let sink = PostSink { endpoint: posting, end: Arc::clone(&end) };
     Ok(Sse2024 { source: EventSource { stream, end }, sink })
 }
 
@@ -156,7 +160,7 @@ impl Source for EventSource {
 
 impl Sink for PostSink {
     async fn send(&mut self, message: Bytes) -> io::Result<()> {
-        let sent = self.endpoint.tell(message, HeaderMap::new()).await;
+        let sent = self.endpoint.tell(message, HeaderMap::new).await;
         sent.map_err(|error| self.end.fail(error.to_string()))
     }
 

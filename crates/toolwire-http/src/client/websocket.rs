@@ -3,7 +3,8 @@
 use std::{io, time::Duration};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use reqwest::Response;
+use hyper::upgrade;
+use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::{
     handshake::{client::generate_key, derive_accept_key},
     protocol::Role,
@@ -18,6 +19,7 @@ use super::{
     builder::{HttpBuilder, HttpError},
     connector::Remote,
     endpoint::Endpoint,
+    net::{Response, Versions},
     settings::HttpLimits,
 };
 use crate::websocket::{self, Bounds, SUBPROTOCOL};
@@ -62,7 +64,7 @@ impl WebSocket {
     /// Shakes hands.
     async fn open(&self) -> io::Result<Response> {
         let key = generate_key();
-        let response = self.endpoint.upgrade(request_headers(&key)).await.map_err(io::Error::other)?;
+        let response = self.endpoint.upgrade(|| request_headers(&key)).await.map_err(io::Error::other)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(self.refusal(response).await);
         }
@@ -110,10 +112,10 @@ fn problem(headers: &HeaderMap, key: &str) -> Option<&'static str> {
 
 impl Connector<Remote> for WebSocket {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let upgraded = self.open().await?.upgrade().await.map_err(io::Error::other)?;
+        let upgraded = upgrade::on(self.open().await?).await.map_err(io::Error::other)?;
         let limits = &self.endpoint.settings().limits;
         let bounds = Bounds { message_bytes: limits.response_bytes, silence: limits.websocket_silence };
-        let (connection, driving) = websocket::open(upgraded, Role::Client, bounds).await;
+        let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Client, bounds).await;
         tokio::spawn(driving);
         let key = self.url();
         Ok(Connection::over(connection, inbox).key(key).again(self))
@@ -195,7 +197,7 @@ impl WebSocketBuilder {
             return Err(fault);
         }
         // Newer versions of HTTP have no upgrade.
-        Ok(WebSocket { endpoint: self.http.endpoint(reqwest::ClientBuilder::http1_only)? })
+        Ok(WebSocket { endpoint: self.http.endpoint(Versions::Http1)? })
     }
 }
 

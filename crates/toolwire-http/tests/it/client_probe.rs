@@ -105,12 +105,14 @@ async fn redirects_are_followed_within_the_origin_only() {
         let seen = script.seen().pop().unwrap();
         assert_eq!((seen.verb.as_str(), seen.path.as_str()), ("POST", "/mcp/"), "{status}");
         assert_eq!(seen.header("authorization"), Some("Bearer token"));
+        assert_eq!(seen.method(), "server/discover", "the body is sent again as well");
     }
     let elsewhere = Script::start(discovered).await;
     let location = elsewhere.url();
     let script = Script::start(move |_| Reply::status(307).header("location", location.clone())).await;
     let error = fail(&script).await;
     assert!(error.to_string().contains("redirect that is not followed"), "{error}");
+    assert!(error.to_string().contains("which is not the same origin"), "{error}");
     assert!(elsewhere.seen().is_empty());
 }
 

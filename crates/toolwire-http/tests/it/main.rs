@@ -5,6 +5,8 @@
 mod axum_router;
 mod bare;
 #[cfg(feature = "client")]
+mod client_fetch;
+#[cfg(feature = "client")]
 mod client_legacy;
 #[cfg(feature = "client")]
 mod client_modern;
@@ -12,6 +14,8 @@ mod client_modern;
 mod client_observe;
 #[cfg(feature = "client")]
 mod client_probe;
+#[cfg(feature = "client")]
+mod client_proxy;
 #[cfg(feature = "client")]
 mod client_resume;
 #[cfg(feature = "client")]

@@ -168,14 +168,14 @@ impl Core {
 
     /// Sends a legacy message that has no answer, without anybody waiting for it.
     pub(super) fn post(&self, message: Bytes, what: &'static str) {
-        let (endpoint, headers) = (self.endpoint.clone(), self.session.view(self.version()).headers());
+        let (endpoint, view) = (self.endpoint.clone(), self.session.view(self.version()));
         let mut posts = lock(&self.posts);
         while posts.try_join_next().is_some() {}
         if posts.len() >= MAX_POSTS {
             return tracing::warn!(what, "not sent: {MAX_POSTS} messages are under way already");
         }
         let sending = async move {
-            if let Err(error) = endpoint.tell(message, headers).await {
+            if let Err(error) = endpoint.tell(message, || view.headers()).await {
                 tracing::debug!(%error, what, "the server did not take a message");
             }
         };

@@ -92,13 +92,14 @@ pub(super) async fn notify(
     method: Option<&MethodName>,
 ) -> Result<(), LinkError> {
     let view = core.session.view(core.version());
-    let sent = core.endpoint.tell(message.clone(), view.headers()).await;
+    let sent = core.endpoint.tell(message.clone(), || view.headers()).await;
     let lost = matches!(&sent, Err(error) if view.id.is_some() && is_status(error, 404));
     let known = method.and_then(MethodName::known);
     // What a cancellation was about has gone with the session.
     if lost && known != Some(Method::Cancelled) && known != Some(Method::Initialized) {
         renew(core, view.generation).await?;
-        return core.endpoint.tell(message, core.session.view(core.version()).headers()).await;
+        let view = core.session.view(core.version());
+        return core.endpoint.tell(message, || view.headers()).await;
     }
     sent?;
     if known == Some(Method::Initialized) && core.session.confirm(&message) {
@@ -116,12 +117,13 @@ async fn open(
     request: &Outgoing,
     view: &SessionView,
 ) -> Result<(Answer, Option<HeaderValue>), Trouble> {
-    let response = core.endpoint.ask(request.message.clone(), view.headers()).await?;
+    let response = core.endpoint.ask(request.message.clone(), || view.headers()).await?;
     if response.status() == http::StatusCode::NOT_FOUND && view.id.is_some() {
+        response.into_body().discard();
         return Err(Trouble::SessionLost);
     }
     core.note_answer();
-    let id = session_id(&response);
+    let id = session_id(response.headers());
     let answer = Answer::of(response, &core.endpoint.settings().limits).await?;
     Ok((answer, id))
 }
@@ -174,8 +176,11 @@ async fn follow_stream(
             return Err(fault::cut_off(format!("{why}, and resuming it did not help")));
         }
         sleep(pause(in_vain, bookmark.retry)).await;
-        let mut headers = view.headers();
-        headers.insert(HeaderName::from_static(LAST_EVENT_ID), last);
+        let headers = || {
+            let mut headers = view.headers();
+            headers.insert(HeaderName::from_static(LAST_EVENT_ID), last.clone());
+            headers
+        };
         match core.endpoint.listen(headers).await {
             Ok(resumed) => stream = Some(resumed),
             Err(error) if is_passing(&error) => {
@@ -274,7 +279,7 @@ async fn replace_session(core: Arc<Core>, generation: u64) -> Result<(), LinkErr
         }
     };
     check_version(&core, result)?;
-    core.endpoint.tell(shake.initialized, view.headers()).await?;
+    core.endpoint.tell(shake.initialized, || view.headers()).await?;
     core.session.renew(view.id);
     tracing::info!(url = core.endpoint.shown(), "the server had lost the session; there is a new one");
     core.session_renewed();

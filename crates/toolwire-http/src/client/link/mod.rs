@@ -81,7 +81,8 @@ impl Link for HttpLink {
             let method = method_of(&message);
             match core.version() {
                 Some(version) if version.is_modern() => {
-                    core.endpoint.tell(message, modern::notification_headers(version, method.as_ref())).await
+                    let headers = || modern::notification_headers(version, method.as_ref());
+                    core.endpoint.tell(message, headers).await
                 }
                 _ => legacy::notify(&core, message, method.as_ref()).await,
             }
@@ -104,8 +105,8 @@ impl Link for HttpLink {
             // A server that does not answer must not keep us from going.
             let _ = timeout(CLOSING_PATIENCE, async { while posts.join_next().await.is_some() {} }).await;
             posts.detach_all();
-            if let Some(headers) = core.session.leave(core.version()) {
-                core.endpoint.delete(headers, CLOSING_PATIENCE).await;
+            if let Some(view) = core.session.leave(core.version()) {
+                core.endpoint.delete(|| view.headers(), CLOSING_PATIENCE).await;
             }
         })
     }
@@ -115,9 +116,11 @@ impl Drop for HttpLink {
     fn drop(&mut self) {
         let mut posts = self.core.end();
         posts.detach_all();
-        if let Some(headers) = self.core.session.leave(self.core.version()) {
+        if let Some(view) = self.core.session.leave(self.core.version()) {
             let endpoint = self.core.endpoint.clone();
-            self.core.runtime.spawn(async move { endpoint.delete(headers, CLOSING_PATIENCE).await });
+            self.core
+                .runtime
+                .spawn(async move { endpoint.delete(|| view.headers(), CLOSING_PATIENCE).await });
         }
     }
 }

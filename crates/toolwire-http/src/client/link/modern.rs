@@ -232,8 +232,11 @@ async fn list(core: &Core, call: &Call, tool: &str) {
 
 /// Sends a request once and waits for its answer.
 async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&ExchangeFeed>) -> Reply {
-    let mut headers = call.headers();
-    headers.extend(more);
+    let headers = || {
+        let mut headers = call.headers();
+        headers.extend(more.clone());
+        headers
+    };
     let response = core.endpoint.ask(call.message.clone(), headers).await?;
     match Answer::of(response, &core.endpoint.settings().limits).await? {
         Answer::Nothing(status) => Err(nothing(status).into()),

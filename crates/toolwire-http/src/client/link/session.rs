@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::Response;
 use tokio::sync::watch;
 use toolwire_client::link::Outgoing;
 use toolwire_protocol::{
@@ -86,10 +85,10 @@ impl SessionKeeper {
         self.renewals.subscribe()
     }
 
-    /// The headers that end the session at the server, if there is one. Only the first call gives them.
-    pub(super) fn leave(&self, version: Option<Version>) -> Option<HeaderMap> {
+    /// The session that is to be ended at the server, if there is one. Only the first call gives it.
+    pub(super) fn leave(&self, version: Option<Version>) -> Option<SessionView> {
         let id = lock(&self.session).id.take()?;
-        Some(SessionView { id: Some(id), generation: 0, version }.headers())
+        Some(SessionView { id: Some(id), generation: 0, version })
     }
 }
 
@@ -117,8 +116,8 @@ impl SessionView {
 }
 
 /// The session id that came with a response.
-pub(super) fn session_id(response: &Response) -> Option<HeaderValue> {
-    let mut id = response.headers().get(SESSION_ID)?.clone();
+pub(super) fn session_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut id = headers.get(SESSION_ID)?.clone();
     if id.is_empty() || !id.as_bytes().iter().all(u8::is_ascii_graphic) {
         tracing::warn!("the server gave a session id that is none");
         return None;

@@ -60,10 +60,14 @@ async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<
     let (mut attempt, mut worked) = (0, false);
     let mut why = "the server ends its own stream again and again".to_owned();
     while attempt <= MAX_RESUMES {
-        let mut headers = view.headers();
-        if let Some(last) = bookmark.id.as_deref().and_then(|last| HeaderValue::try_from(last).ok()) {
-            headers.insert(HeaderName::from_static(LAST_EVENT_ID), last);
-        }
+        let last = bookmark.id.as_deref().and_then(|last| HeaderValue::try_from(last).ok());
+        let headers = || {
+            let mut headers = view.headers();
+            if let Some(last) = &last {
+                headers.insert(HeaderName::from_static(LAST_EVENT_ID), last.clone());
+            }
+            headers
+        };
         let listening = core.endpoint.listen(headers).await;
         // Dropping it tells that the server has answered, one way or the other.
         drop(first.take());

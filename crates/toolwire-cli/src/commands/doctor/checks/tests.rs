@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::{Version, transport::child::Ending, wire::Tool};
+use toolwire::{Version, http::client::fetch::CertificateFault, transport::child::Ending, wire::Tool};
 
 use super::{
     super::{
@@ -237,7 +237,7 @@ fn connections_that_cannot_be_made() {
         (Fault::Dns("x".into()), Problem::DnsFailed),
         (Fault::Refused("x".into()), Problem::ConnectionRefused),
         (Fault::Timeout, Problem::Timeout),
-        (Fault::Certificate("Expired".into()), Problem::TlsCertificate),
+        (Fault::Certificate(CertificateFault::Expired, "x".into()), Problem::TlsCertificate),
         (Fault::Garbled("x".into()), Problem::NotMcp),
         (Fault::Other("x".into()), Problem::Unreachable),
     ] {

@@ -1,5 +1,7 @@
 //! Checks about HTTP, for servers that could not be reached.
 
+use toolwire::http::client::fetch::CertificateFault;
+
 use super::super::{
     case::Case,
     finding::Finding,
@@ -40,12 +42,12 @@ pub(super) fn connection(case: &Case) -> Vec<Finding> {
         Fault::Timeout => Finding::new(Problem::Timeout, format!("{address} does not answer"))
             .evidence(["the connection was tried, and nothing came back in time"])
             .fix("is the server running? a firewall that drops packets looks the same"),
-        Fault::Certificate(why) => {
+        Fault::Certificate(fault, why) => {
             Finding::new(Problem::TlsCertificate, format!("the certificate of {address} is not trusted"))
                 .evidence([why])
-                .fix(certificate_fix(why))
+                .fix(certificate_fix(*fault))
         }
-        Fault::Garbled(why) => other_scheme(web, vec![why.clone()]),
+        Fault::Garbled(why) | Fault::NoAgreement(why) => other_scheme(web, vec![why.clone()]),
         Fault::Other(why) => Finding::new(Problem::Unreachable, format!("{address} cannot be reached"))
             .evidence([why])
             .fix("check host and port, and whether the server runs"),
@@ -68,14 +70,11 @@ fn other_scheme(web: &Web, evidence: Vec<String>) -> Finding {
     }
 }
 
-fn certificate_fix(why: &str) -> &'static str {
-    let why = why.to_ascii_lowercase();
-    match () {
-        () if why.contains("expired") => "renew the certificate; or is the clock of this machine wrong?",
-        () if why.contains("notvalidforname") || why.contains("not valid for name") => {
-            "use the name that the certificate is made for"
-        }
-        () => "it is self-signed or of an unknown authority: add that to those which this system trusts",
+const fn certificate_fix(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Expired => "renew the certificate; or is the clock of this machine wrong?",
+        CertificateFault::OtherName => "use the name that the certificate is made for",
+        _ => "it is self-signed or of an unknown authority: add that to those which this system trusts",
     }
 }
 

@@ -8,8 +8,9 @@ mod proxy;
 
 use std::time::Duration;
 
-use reqwest::{Client, Response, Url, header, redirect::Policy};
 use serde_json::json;
+use toolwire::http::client::fetch::{Fetch, FetchError, Fetched, Fetcher};
+use url::Url;
 
 pub(crate) use fault::Fault;
 pub(crate) use proxy::proxy;
@@ -51,6 +52,8 @@ pub(crate) enum Look {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// What the status means.
+    pub(crate) reason: String,
     pub(crate) content_type: Option<String>,
     pub(crate) challenge: Option<String>,
     pub(crate) location: Option<String>,
@@ -81,8 +84,7 @@ impl Answer {
 
     /// Status and headers, for people.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let status = reqwest::StatusCode::from_u16(self.status).map(|status| status.to_string());
-        let mut lines = vec![format!("status: {}", status.unwrap_or_else(|_| self.status.to_string()))];
+        let mut lines = vec![format!("status: {} {}", self.status, self.reason).trim_end().to_owned()];
         for (name, value) in [
             ("WWW-Authenticate", &self.challenge),
             ("Location", &self.location),
@@ -104,15 +106,15 @@ impl Answer {
 /// Looks at the address, and where that shows no server, at the usual other ones of the same host.
 pub(crate) async fn examine(remote: &Remote, patience: Duration) -> Option<Web> {
     let url = Url::parse(&remote.url).ok()?;
-    let client = client(&url, patience)?;
-    let here = post(&client, url.clone(), &remote.headers).await;
+    let viewer = Viewer::new(patience);
+    let here = viewer.post(&url, &remote.headers).await;
     let elsewhere = match &here {
         Look::Answer(answer) if answer.is_server() => None,
         Look::Answer(answer) if matches!(answer.status, 401 | 403 | 421 | 429 | 500..) => None,
         Look::Answer(answer) if answer.location.is_some() => None,
-        Look::Answer(answer) if plain_on_tls(answer) => other_scheme(&client, &url).await,
-        Look::Answer(_) => other_path(&client, &url, &remote.headers).await,
-        Look::Nothing(Fault::Garbled(_)) => other_scheme(&client, &url).await,
+        Look::Answer(answer) if plain_on_tls(answer) => viewer.other_scheme(&url).await,
+        Look::Answer(_) => viewer.other_path(&url, &remote.headers).await,
+        Look::Nothing(Fault::Garbled(_) | Fault::NoAgreement(_)) => viewer.other_scheme(&url).await,
         Look::Nothing(_) => None,
     };
     Some(Web { here, elsewhere })
@@ -121,16 +123,7 @@ pub(crate) async fn examine(remote: &Remote, patience: Duration) -> Option<Web> 
 /// Looks at the address alone.
 pub(crate) async fn look(remote: &Remote, patience: Duration) -> Option<Look> {
     let url = Url::parse(&remote.url).ok()?;
-    Some(post(&client(&url, patience)?, url, &remote.headers).await)
-}
-
-fn client(url: &Url, patience: Duration) -> Option<Client> {
-    let client = Client::builder()
-        .user_agent(concat!("toolwire/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .timeout(patience.min(PATIENCE));
-    let client = if proxy::is_local(url) { client.no_proxy() } else { client };
-    client.build().ok()
+    Some(Viewer::new(patience).post(&url, &remote.headers).await)
 }
 
 /// Whether it is the complaint of a server that got plain HTTP on a port for TLS.
@@ -139,119 +132,112 @@ pub(crate) fn plain_on_tls(answer: &Answer) -> bool {
     answer.status == 400 && body.contains("https") && body.contains("http request")
 }
 
-/// The same address with the other scheme, if something answers there. Headers stay here: they may be secrets.
-async fn other_scheme(client: &Client, url: &Url) -> Option<String> {
-    let port = url.port_or_known_default();
-    let mut other = url.clone();
-    other.set_scheme(if url.scheme() == "https" { "http" } else { "https" }).ok()?;
-    other.set_port(port).ok()?;
-    match post(client, other.clone(), &[]).await {
-        Look::Answer(_) | Look::Nothing(Fault::Certificate(_)) => Some(shown(&other)),
-        // Only who speaks TLS has alerts.
-        Look::Nothing(Fault::Garbled(why)) if why.contains("alert") => Some(shown(&other)),
-        Look::Nothing(_) => None,
-    }
+/// Looks at addresses.
+struct Viewer {
+    fetcher: Fetcher,
+    patience: Duration,
 }
 
-async fn other_path(client: &Client, url: &Url, headers: &[(String, String)]) -> Option<String> {
-    for path in USUAL_PATHS {
+impl Viewer {
+    fn new(patience: Duration) -> Self {
+        Self { fetcher: Fetcher::new(), patience: patience.min(PATIENCE) }
+    }
+
+    /// The same address with the other scheme, if something answers there. Headers stay here: they may be secrets.
+    async fn other_scheme(&self, url: &Url) -> Option<String> {
+        let port = url.port_or_known_default();
         let mut other = url.clone();
-        other.set_path(path);
-        other.set_query(None);
-        if other.path() == url.path() {
-            continue;
-        }
-        let posted = post(client, other.clone(), headers).await;
-        if matches!(&posted, Look::Answer(answer) if answer.is_server()) {
-            return Some(shown(&other));
-        }
-        if path == "/sse" && is_stream(client, other.clone(), headers).await {
-            return Some(shown(&other));
-        }
-    }
-    None
-}
-
-/// Whether an event stream begins here, as in 2024-11-05.
-async fn is_stream(client: &Client, url: Url, headers: &[(String, String)]) -> bool {
-    let request = with_headers(client.get(url).header(header::ACCEPT, "text/event-stream"), headers);
-    let Ok(response) = request.send().await else { return false };
-    response.status().is_success()
-        && text(&response, &header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"))
-}
-
-async fn post(client: &Client, url: Url, headers: &[(String, String)]) -> Look {
-    let message = json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": toolwire::Version::LATEST_LEGACY,
-            "capabilities": {},
-            "clientInfo": { "name": "toolwire", "version": env!("CARGO_PKG_VERSION") },
-        },
-    });
-    let request = client
-        .post(url.clone())
-        .header(header::ACCEPT, "application/json, text/event-stream")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(message.to_string());
-    match with_headers(request, headers).send().await {
-        Ok(response) => {
-            let session = text(&response, &SESSION);
-            let look = read(response, session.is_some()).await;
-            if let Some(session) = session {
-                let request = client.delete(url).header(&SESSION, session);
-                // Some servers end no sessions, and forget them by themselves.
-                let _ = with_headers(request, headers).send().await;
+        other.set_scheme(if url.scheme() == "https" { "http" } else { "https" }).ok()?;
+        other.set_port(port).ok()?;
+        match self.post(&other, &[]).await {
+            // Only who speaks TLS has certificates, and opinions about them.
+            Look::Answer(_) | Look::Nothing(Fault::Certificate(..) | Fault::NoAgreement(_)) => {
+                Some(shown(&other))
             }
-            look
+            Look::Nothing(_) => None,
         }
-        Err(error) => Look::Nothing(Fault::of(error)),
+    }
+
+    async fn other_path(&self, url: &Url, headers: &[(String, String)]) -> Option<String> {
+        for path in USUAL_PATHS {
+            let mut other = url.clone();
+            other.set_path(path);
+            other.set_query(None);
+            if other.path() == url.path() {
+                continue;
+            }
+            let posted = self.post(&other, headers).await;
+            if matches!(&posted, Look::Answer(answer) if answer.is_server()) {
+                return Some(shown(&other));
+            }
+            if path == "/sse" && self.is_stream(&other, headers).await {
+                return Some(shown(&other));
+            }
+        }
+        None
+    }
+
+    /// Whether an event stream begins here, as in 2024-11-05.
+    async fn is_stream(&self, url: &Url, headers: &[(String, String)]) -> bool {
+        let request = Fetch::get(url.as_str()).header("accept", "text/event-stream").first_bytes(0);
+        let Ok(response) = self.fetch(request, headers).await else { return false };
+        response.status.is_success()
+            && text(&response, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+    }
+
+    async fn post(&self, url: &Url, headers: &[(String, String)]) -> Look {
+        let message = json!({
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": toolwire::Version::LATEST_LEGACY,
+                "capabilities": {},
+                "clientInfo": { "name": "toolwire", "version": env!("CARGO_PKG_VERSION") },
+            },
+        });
+        let request = Fetch::post(url.as_str(), "application/json", message.to_string())
+            .header("accept", "application/json, text/event-stream")
+            .first_bytes(MAX_BODY);
+        match self.fetch(request, headers).await {
+            Ok(response) => {
+                let session = text(&response, SESSION);
+                if let Some(session) = &session {
+                    let request = Fetch::delete(url.as_str()).header(SESSION, session);
+                    // Some servers end no sessions, and forget them by themselves.
+                    let _ = self.fetch(request, headers).await;
+                }
+                Look::Answer(answer(&response, session.is_some()))
+            }
+            Err(error) => Look::Nothing(Fault::of(&error)),
+        }
+    }
+
+    async fn fetch(&self, request: Fetch, headers: &[(String, String)]) -> Result<Fetched, FetchError> {
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        self.fetcher.fetch(request.timeout(self.patience)).await
     }
 }
 
-const SESSION: header::HeaderName = header::HeaderName::from_static("mcp-session-id");
+const SESSION: &str = "mcp-session-id";
 
-fn with_headers(
-    mut request: reqwest::RequestBuilder,
-    headers: &[(String, String)],
-) -> reqwest::RequestBuilder {
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    request
-}
-
-async fn read(mut response: Response, session: bool) -> Look {
-    let mut answer = Answer {
-        status: response.status().as_u16(),
-        content_type: text(&response, &header::CONTENT_TYPE),
-        challenge: text(&response, &header::WWW_AUTHENTICATE),
-        location: text(&response, &header::LOCATION),
-        allow: text(&response, &header::ALLOW),
-        retry_after: text(&response, &header::RETRY_AFTER),
-        server: text(&response, &header::SERVER),
+fn answer(response: &Fetched, session: bool) -> Answer {
+    Answer {
+        status: response.status.as_u16(),
+        reason: response.status.canonical_reason().unwrap_or_default().to_owned(),
+        content_type: text(response, "content-type"),
+        challenge: text(response, "www-authenticate"),
+        location: text(response, "location"),
+        allow: text(response, "allow"),
+        retry_after: text(response, "retry-after"),
+        server: text(response, "server"),
         session,
-        body: String::new(),
-    };
-    let mut body = Vec::new();
-    // A stream need not end: its first piece is enough.
-    while let Ok(Ok(Some(chunk))) = tokio::time::timeout(PATIENCE, response.chunk()).await {
-        body.extend_from_slice(chunk.get(..MAX_BODY).unwrap_or(&chunk));
-        let is_stream =
-            answer.content_type.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if body.len() >= MAX_BODY || is_stream {
-            break;
-        }
+        body: String::from_utf8_lossy(&response.body).into_owned(),
     }
-    body.truncate(MAX_BODY);
-    answer.body = String::from_utf8_lossy(&body).into_owned();
-    Look::Answer(answer)
 }
 
-fn text(response: &Response, name: &header::HeaderName) -> Option<String> {
-    Some(shortened(response.headers().get(name)?.to_str().ok()?, MAX_HEADER))
+fn text(response: &Fetched, name: &str) -> Option<String> {
+    Some(shortened(response.headers.get(name)?.to_str().ok()?, MAX_HEADER))
 }
 
 /// The address without credentials and query.

@@ -1,11 +1,11 @@
 //! Whether requests go through a proxy.
 
-use reqwest::Url;
+use url::Url;
 
 use super::shown;
 
 /// Whether the server is on this machine, where no proxy is asked.
-pub(super) fn is_local(url: &Url) -> bool {
+fn is_local(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
