@@ -36,7 +36,7 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
         Some(token) => {
             let server = cx.server();
             let keys = server.state_keys();
-            Some(keys.open(&server.info().name, cx.0.version, &binding(&cx), token).await?)
+            Some(keys.open(&server.info().name, cx.0.version, &binding(&cx)?, token).await?)
         }
         None => None,
     };
@@ -51,7 +51,7 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
     dispatch(cx).await
 }
 
-fn binding(cx: &Context) -> Binding {
+fn binding(cx: &Context) -> Result<Binding, RpcError> {
     Binding::of(cx.method().as_str(), cx.params(), cx.principal())
 }
 
@@ -71,7 +71,7 @@ pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
     }
     state.call = call;
     let server = cx.server();
-    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx), state)?;
+    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx)?, state)?;
     let mut result = InputRequiredResult::new().request_state(sealed);
     let questions: InputRequests = questions.into_iter().collect();
     result.input_requests = (!questions.is_empty()).then_some(questions);
