@@ -34,7 +34,7 @@ pub struct Peek {
     pub arguments: Option<Bytes>,
     /// `inputResponses`, raw.
     pub input_responses: Option<Bytes>,
-    /// The first member that does not have its type, or stands twice.
+    /// The first member that does not have its type.
     pub fault: Option<PeekFault>,
 }
 
@@ -54,7 +54,7 @@ pub struct MetaPeek {
     pub log_level: Option<Box<str>>,
     /// `progressToken`
     pub progress_token: Option<ProgressToken>,
-    /// The first key that does not have its type, or stands twice.
+    /// The first key that does not have its type.
     pub fault: Option<PeekFault>,
 }
 
@@ -94,16 +94,13 @@ impl VersionField {
 pub struct PeekFault {
     /// Which member.
     pub member: &'static str,
-    /// What it has to be, or `None` when it stands twice.
-    pub expected: Option<&'static str>,
+    /// What it has to be.
+    pub expected: &'static str,
 }
 
 impl fmt::Display for PeekFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.expected {
-            Some(expected) => write!(f, "{:?} must be {expected}", self.member),
-            None => write!(f, "{:?} stands twice", self.member),
-        }
+        write!(f, "{:?} must be {}", self.member, self.expected)
     }
 }
 
@@ -112,11 +109,15 @@ impl Peek {
     pub fn of(params: &Params) -> Self {
         let Some(bytes) = params.bytes() else { return Self::default() };
         let mut peek = Self::default();
-        // Parameters are part of a message that has been parsed, so neither can fail.
-        let scanned =
-            std::str::from_utf8(bytes).is_ok_and(|text| peek.scan(&mut Scanner::new(text), bytes).is_ok());
-        if !scanned && peek.fault.is_none() {
-            peek.fault = Some(PeekFault { member: "params", expected: Some("a JSON object") });
+        // Parameters are mostly part of a message that has been parsed, so nothing of this fails.
+        let sound = std::str::from_utf8(bytes).is_ok_and(|text| {
+            let mut scanner = Scanner::new(text);
+            let whole = peek.scan(&mut scanner, bytes).is_ok() && scanner.is_done();
+            whole && scanner.flaw(whole).is_none()
+        });
+        if !sound {
+            peek.fault =
+                Some(PeekFault { member: "params", expected: "a JSON object without duplicate names" });
         }
         peek
     }
@@ -208,7 +209,7 @@ pub fn parameter<'a>(message: &'a [u8], member: &str) -> Option<Cow<'a, str>> {
     found
 }
 
-/// Stores a value, and notes a second one or a wrong type.
+/// Stores a value, or notes that it is not what it has to be. There is only one: a message that has two is refused.
 fn put<T>(
     slot: &mut Option<T>,
     fault: &mut Option<PeekFault>,
@@ -216,17 +217,10 @@ fn put<T>(
     expected: &'static str,
     value: Option<T>,
 ) {
-    let problem = match (&slot, value) {
-        (Some(_), _) => Some(None),
-        (None, None) => Some(Some(expected)),
-        (None, value) => {
-            *slot = value;
-            None
-        }
-    };
-    if let (Some(expected), None) = (problem, &fault) {
-        *fault = Some(PeekFault { member, expected });
+    if value.is_none() {
+        fault.get_or_insert(PeekFault { member, expected });
     }
+    *slot = value;
 }
 
 impl MetaPeek {
@@ -357,7 +351,8 @@ mod tests {
     fn wrong_types_and_doubles_are_remembered() {
         for (text, message) in [
             (r#"{"name":1}"#, "\"name\" must be a string"),
-            (r#"{"name":"a","name":"b"}"#, "\"name\" stands twice"),
+            (r#"{"name":"a","name":"b"}"#, "\"params\" must be a JSON object without duplicate names"),
+            (r#"{"x":{"a":1,"\u0061":2}}"#, "\"params\" must be a JSON object without duplicate names"),
             (r#"{"arguments":[]}"#, "\"arguments\" must be an object"),
             (r#"{"_meta":7}"#, "\"_meta\" must be an object"),
             (r#"{"cursor":7}"#, "\"cursor\" must be a string"),

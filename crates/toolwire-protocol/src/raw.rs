@@ -2,8 +2,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::value::RawValue;
+
+use crate::scan;
 
 /// One JSON value kept as the text it came in (or will leave in).
 ///
@@ -27,9 +32,17 @@ impl RawJson {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Takes `text` as it is, after checking that it is one JSON value.
+    /// Takes `text` as it is, after checking that it is one JSON value that every reader understands alike: what
+    /// `serde_json` decodes into a [`Value`](serde_json::Value), and without duplicate names in an object.
     pub fn parse(text: impl Into<String>) -> serde_json::Result<Self> {
-        RawValue::from_string(text.into()).map(Self)
+        let raw = RawValue::from_string(text.into())?;
+        scan::check(raw.get()).map_err(serde_json::Error::custom)?;
+        Ok(Self(raw))
+    }
+
+    /// Takes text that is made of other raw JSON.
+    pub(crate) fn assembled(text: String) -> serde_json::Result<Self> {
+        RawValue::from_string(text).map(Self)
     }
 
     /// The JSON text.
@@ -39,7 +52,8 @@ impl RawJson {
 
     /// Decodes the text into `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        // As bytes, like most of what is read: a second reader for a type is the same code once more.
+        // From bytes, although it is known to be text: most types are read from bytes elsewhere, and reading them from
+        // text too would compile all their readers a second time.
         serde_json::from_slice(self.text().as_bytes())
     }
 
@@ -82,6 +96,8 @@ impl<'de> Deserialize<'de> for RawJson {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Add;
+
     use super::*;
 
     #[test]
@@ -97,5 +113,13 @@ mod tests {
     fn what_is_not_json_is_refused() {
         assert!(RawJson::parse("{").is_err());
         assert!(RawJson::parse("1 2").is_err());
+        for (text, reason) in [
+            ("1e999", "a number is out of range"),
+            (r#""\ud800""#, "a string has an escape that is half of a character"),
+            (r#"[{"a":1,"a":1}]"#, "the member \"a\" is duplicated"),
+            (&"[".repeat(128).add(&"]".repeat(128)), "nested deeper than 127 levels"),
+        ] {
+            assert_eq!(RawJson::parse(text).unwrap_err().to_string(), reason, "{text}");
+        }
     }
 }

@@ -85,8 +85,15 @@ impl Context {
     }
 
     /// What the request is about: the name of a tool or prompt, or the URI of a resource.
+    ///
+    /// It is the very member that decides who answers, whatever else the parameters hold.
     pub fn target(&self) -> Option<&str> {
-        self.0.peek.name.as_deref().or(self.0.peek.uri.as_deref())
+        let (name, uri) = (self.0.peek.name.as_deref(), self.0.peek.uri.as_deref());
+        match self.method().known() {
+            Some(Method::CallTool | Method::GetPrompt) => name,
+            Some(Method::ReadResource | Method::Subscribe | Method::Unsubscribe) => uri,
+            _ => name.or(uri),
+        }
     }
 
     /// The parameters as they came.

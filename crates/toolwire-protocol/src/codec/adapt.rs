@@ -96,7 +96,7 @@ fn move_references(schema: &mut Value) {
 /// Puts structured content behind a member `result`, to match [`wrap_output_schema`].
 pub fn wrap_structured_content(content: &RawJson) -> RawJson {
     // The wrapped text is an object around valid JSON.
-    RawJson::parse(format!("{{\"result\":{}}}", content.text())).unwrap_or_else(|_| content.clone())
+    RawJson::assembled(format!("{{\"result\":{}}}", content.text())).unwrap_or_else(|_| content.clone())
 }
 
 impl Adapt for CallToolResult {

@@ -3,13 +3,13 @@
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use super::{Message, Notification, Params, Request, Response};
 use crate::{
     ErrorCode, MethodName, RequestId, RpcError,
     peek::Peek,
-    scan::{Malformed, Quoted, Scanner},
+    scan::{Flaw, MAX_DEPTH, Malformed, Quoted, Scanner},
 };
 
 /// Bytes that are not a JSON-RPC message.
@@ -41,8 +41,14 @@ pub enum FaultKind {
     },
     /// `jsonrpc` is missing or not `"2.0"`.
     NotVersionTwo,
-    /// The same member twice.
-    DuplicateMember(&'static str),
+    /// Two members of the same name in one object, anywhere in the message.
+    DuplicateMember(Box<str>),
+    /// Arrays and objects in each other, deeper than anybody decodes.
+    TooDeep,
+    /// A number beyond the range of 64-bit floating point.
+    NumberOutOfRange,
+    /// A string with an escape that stands for one half of a character.
+    LoneSurrogate,
     /// `id` is `null`.
     NullId,
     /// `id` is a number, but not a whole one in the range of 64 bits.
@@ -91,7 +97,16 @@ impl fmt::Display for EnvelopeFault {
             FaultKind::EmptyBatch => f.write_str("a batch must hold at least one message"),
             FaultKind::BatchTooLong { limit } => write!(f, "a batch may hold at most {limit} messages"),
             FaultKind::NotVersionTwo => f.write_str("the member \"jsonrpc\" must be \"2.0\""),
-            FaultKind::DuplicateMember(name) => write!(f, "the member {name:?} stands twice in the message"),
+            FaultKind::DuplicateMember(name) => {
+                write!(f, "the member {:?} is duplicated; names in an object must be unique", shortened(name))
+            }
+            FaultKind::TooDeep => write!(f, "a message may be nested at most {MAX_DEPTH} levels deep"),
+            FaultKind::NumberOutOfRange => {
+                f.write_str("a number in the message is out of range; send it as a string")
+            }
+            FaultKind::LoneSurrogate => f.write_str(
+                "a string in the message has an escape that is half of a character (a lone surrogate)",
+            ),
             FaultKind::NullId => f.write_str("\"id\" must not be null; leave it out to send a notification"),
             FaultKind::FractionalId => f.write_str("\"id\" must be a whole number or a string"),
             FaultKind::WrongIdType => f.write_str("\"id\" must be a string or a whole number"),
@@ -116,6 +131,23 @@ impl fmt::Display for EnvelopeFault {
 
 impl std::error::Error for EnvelopeFault {}
 
+/// As much of a peer's name as a message shows.
+fn shortened(name: &str) -> &str {
+    const SHOWN_CHARS: usize = 60;
+    name.char_indices().nth(SHOWN_CHARS).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
+}
+
+impl From<Flaw> for FaultKind {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::TooDeep => Self::TooDeep,
+            Flaw::NumberOutOfRange => Self::NumberOutOfRange,
+            Flaw::LoneSurrogate => Self::LoneSurrogate,
+            Flaw::Duplicate(name) => Self::DuplicateMember(name),
+        }
+    }
+}
+
 /// Parses one message, and looks at its parameters on the way if there is a `peek` to be filled.
 pub(super) fn parse(bytes: &Bytes, peek: Option<&mut Peek>) -> Result<Message, EnvelopeFault> {
     let text = std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
@@ -125,7 +157,11 @@ pub(super) fn parse(bytes: &Bytes, peek: Option<&mut Peek>) -> Result<Message, E
     }
     let mut fields = Fields { peek, ..Fields::default() };
     let walked = scanner.object(|scanner, name| fields.member(scanner, name, bytes));
-    if walked.is_err() || !scanner.is_done() {
+    let whole = walked.is_ok() && scanner.is_done();
+    if let Some(flaw) = scanner.flaw(whole) {
+        return Err(fields.fault(flaw.into()));
+    }
+    if !whole {
         return Err(not_json(bytes));
     }
     fields.into_message(bytes)
@@ -137,19 +173,25 @@ fn no_object(text: &str, scanner: &mut Scanner<'_>, bytes: &Bytes) -> EnvelopeFa
         Ok(_) if !scanner.is_done() => not_json(bytes),
         Ok(_) if text.trim_start().starts_with('[') => EnvelopeFault::new(FaultKind::Batch, None),
         Ok(_) => EnvelopeFault::new(FaultKind::NotAnObject, None),
-        Err(Malformed) => not_json(bytes),
+        Err(Malformed) => match scanner.flaw(false) {
+            Some(flaw) => EnvelopeFault::new(flaw.into(), None),
+            None => not_json(bytes),
+        },
     }
 }
 
 /// Says where the text stops being JSON, which the scanner does not keep track of.
 #[cold]
 fn not_json(bytes: &[u8]) -> EnvelopeFault {
-    let error = serde_json::from_slice::<&RawValue>(bytes).err();
+    // What is ignored is not checked for everything, but for all that makes text no JSON.
+    let error = serde_json::from_slice::<IgnoredAny>(bytes).err();
     let why = error.map_or_else(|| "not one JSON value".to_owned(), |error| error.to_string());
     EnvelopeFault::new(FaultKind::NotJson(why.into()), None)
 }
 
 /// Parses an array of messages, as 2025-03-26 allows it. Each message stands or falls for itself.
+///
+/// One message more than `limit` ends the reading: what comes behind it is not looked at.
 ///
 /// # Errors
 /// [`EnvelopeFault`] when the array itself is not acceptable.
@@ -157,15 +199,28 @@ pub fn parse_batch(
     bytes: &Bytes,
     limit: usize,
 ) -> Result<Vec<Result<Message, EnvelopeFault>>, EnvelopeFault> {
-    let items: Vec<&RawValue> = serde_json::from_slice(bytes)
-        .map_err(|error| EnvelopeFault::new(FaultKind::NotJson(error.to_string().into()), None))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
+    let mut scanner = Scanner::new(text);
+    let (mut items, mut too_long) = (Vec::new(), false);
+    let walked = scanner.array(|scanner| {
+        too_long = items.len() == limit;
+        if too_long {
+            return Err(Malformed);
+        }
+        items.push(scanner.value()?);
+        Ok(())
+    });
+    let fault = |kind| Err(EnvelopeFault::new(kind, None));
+    if too_long {
+        return fault(FaultKind::BatchTooLong { limit });
+    }
+    if walked.is_err() || !scanner.is_done() {
+        return scanner.flaw(false).map_or_else(|| Err(not_json(bytes)), |flaw| fault(flaw.into()));
+    }
     if items.is_empty() {
-        return Err(EnvelopeFault::new(FaultKind::EmptyBatch, None));
+        return fault(FaultKind::EmptyBatch);
     }
-    if items.len() > limit {
-        return Err(EnvelopeFault::new(FaultKind::BatchTooLong { limit }, None));
-    }
-    Ok(items.into_iter().map(|item| parse(&bytes.slice_ref(item.get().as_bytes()), None)).collect())
+    Ok(items.into_iter().map(|item| parse(&bytes.slice_ref(item.as_bytes()), None)).collect())
 }
 
 /// The members of an envelope as they stand; faults are kept instead of thrown, so that broken JSON
@@ -174,13 +229,13 @@ pub fn parse_batch(
 struct Fields<'a, 'p> {
     /// What is seen of the parameters, if it is wanted.
     peek: Option<&'p mut Peek>,
-    jsonrpc: Option<bool>,
+    /// Whether it says that it is version 2.0.
+    jsonrpc: bool,
     id: IdField,
     method: MethodField<'a>,
     params: Option<&'a str>,
     result: Option<&'a str>,
     error: Option<&'a str>,
-    duplicate: Option<&'static str>,
 }
 
 #[derive(Default)]
@@ -209,51 +264,48 @@ impl<'a> Fields<'a, '_> {
         name: Quoted<'a>,
         bytes: &Bytes,
     ) -> Result<(), Malformed> {
-        let name = name.text();
-        let twice = match name.as_deref() {
-            Some("jsonrpc") => {
-                let version = text(scanner)?;
-                self.jsonrpc.replace(version.as_deref() == Some("2.0")).map(|_| "jsonrpc")
-            }
+        match name.text().as_deref() {
+            Some("jsonrpc") => self.jsonrpc = text(scanner)?.as_deref() == Some("2.0"),
             Some("id") => {
-                let before = std::mem::replace(&mut self.id, IdField::of(scanner)?);
-                (!matches!(before, IdField::Absent)).then_some("id")
+                // A second one makes the message unacceptable, and neither of them is the one to answer to.
+                let first = matches!(self.id, IdField::Absent);
+                let id = IdField::of(scanner)?;
+                self.id = if first { id } else { IdField::WrongType };
             }
             Some("method") => {
-                let method = text(scanner)?.map_or(MethodField::WrongType, MethodField::Good);
-                let before = std::mem::replace(&mut self.method, method);
-                (!matches!(before, MethodField::Absent)).then_some("method")
+                self.method = text(scanner)?.map_or(MethodField::WrongType, MethodField::Good);
             }
             Some("params") => {
-                let raw = match &mut self.peek {
+                self.params = Some(match &mut self.peek {
                     Some(peek) if scanner.peek() == Some(b'{') => {
                         scanner.span(|scanner| peek.scan(scanner, bytes))?
                     }
                     _ => scanner.value()?,
-                };
-                self.params.replace(raw).map(|_| "params")
+                });
             }
-            Some("result") => self.result.replace(scanner.value()?).map(|_| "result"),
-            Some("error") => self.error.replace(scanner.value()?).map(|_| "error"),
-            _ => scanner.value().map(|_| None)?,
-        };
-        self.duplicate = self.duplicate.or(twice);
+            Some("result") => self.result = Some(scanner.value()?),
+            Some("error") => self.error = Some(scanner.value()?),
+            _ => drop(scanner.value()?),
+        }
         Ok(())
     }
 
-    fn into_message(mut self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
-        self.judge(bytes).map_err(|kind| match self.id {
+    /// The fault, with the id if it could be read.
+    #[cold]
+    fn fault(self, kind: FaultKind) -> EnvelopeFault {
+        match self.id {
             IdField::Good(id) => EnvelopeFault::new(kind, Some(id)),
             _ => EnvelopeFault::new(kind, None),
-        })
+        }
+    }
+
+    fn into_message(mut self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {
+        self.judge(bytes).map_err(|kind| self.fault(kind))
     }
 
     /// Makes a message of the members, or says what is wrong and leaves the id where it is.
     fn judge(&mut self, bytes: &Bytes) -> Result<Message, FaultKind> {
-        if let Some(name) = self.duplicate {
-            return Err(FaultKind::DuplicateMember(name));
-        }
-        if self.jsonrpc != Some(true) {
+        if !self.jsonrpc {
             return Err(FaultKind::NotVersionTwo);
         }
         let slice = |raw: &str| Params::trusted(bytes.slice_ref(raw.as_bytes()));

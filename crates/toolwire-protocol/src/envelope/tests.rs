@@ -76,11 +76,14 @@ fn every_fault_is_its_own() {
             FaultKind::ResultAndError,
         ),
         (r#"{"jsonrpc":"2.0","id":1}"#, FaultKind::NothingInIt),
-        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#, FaultKind::DuplicateMember("id")),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, FaultKind::DuplicateMember("method")),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#, FaultKind::DuplicateMember("id".into())),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+            FaultKind::DuplicateMember("method".into()),
+        ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
-            FaultKind::DuplicateMember("params"),
+            FaultKind::DuplicateMember("params".into()),
         ),
     ] {
         assert_eq!(fault(text), kind, "{text}");
@@ -148,13 +151,55 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn deep_nesting_does_not_overflow() {
-    let deep = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{}{}}}}}"#,
-        "[".repeat(200_000),
-        "]".repeat(200_000)
-    );
-    assert!(matches!(parse(&deep), Ok(Message::Request(_))));
-    assert!(matches!(fault(&"[".repeat(200_000)), FaultKind::NotJson(_)));
+    let deep = |levels: usize| {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{open}{close}}}}}"#)
+    };
+    assert!(matches!(parse(&deep(125)), Ok(Message::Request(_))));
+    for levels in [126, 200_000] {
+        let error = parse(&deep(levels)).unwrap_err();
+        assert_eq!((error.kind, error.id), (FaultKind::TooDeep, Some(1.into())));
+    }
+    assert_eq!(fault(&"[".repeat(200_000)), FaultKind::TooDeep);
+}
+
+#[test]
+fn what_two_readers_could_take_differently_is_refused_with_its_id() {
+    for (member, kind, words) in [
+        (r#""x":1e999"#, FaultKind::NumberOutOfRange, "a number in the message is out of range"),
+        (r#""x":"\ud800""#, FaultKind::LoneSurrogate, "half of a character"),
+        (r#""x":[{"y":1,"y":2}]"#, FaultKind::DuplicateMember("y".into()), "the member \"y\" is duplicated"),
+        (r#""name":"a","name":"b""#, FaultKind::DuplicateMember("name".into()), "is duplicated"),
+        (r#""name":"a","n\u0061me":"b""#, FaultKind::DuplicateMember("name".into()), "is duplicated"),
+        (
+            r#""_meta":{"progressToken":1,"progressToken":1}"#,
+            FaultKind::DuplicateMember("progressToken".into()),
+            "",
+        ),
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{{member}}}}}"#);
+        let peeked = Message::parse_and_peek(&Bytes::from(text.clone())).unwrap_err();
+        for error in [parse(&text).unwrap_err(), peeked] {
+            assert_eq!((&error.kind, &error.id), (&kind, &Some(7.into())), "{text}");
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(error.rpc_error().code, ErrorCode::INVALID_REQUEST);
+        }
+    }
+    // Which of two ids would be meant is not known.
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#).unwrap_err().id, None);
+    // What is not JSON at all outranks everything else.
+    assert!(matches!(fault(r#"{"jsonrpc":"2.0","id":1,"a":1e999,"a":1,"#), FaultKind::NotJson(_)));
+}
+
+#[test]
+fn a_batch_beyond_its_limit_is_not_read_to_its_end() {
+    let text = format!("[1,2,3,4{}", ",[".repeat(1_000_000));
+    let error = parse_batch(&Bytes::from(text), 3).unwrap_err();
+    assert_eq!(error.kind, FaultKind::BatchTooLong { limit: 3 });
+    for text in ["", "{}", "[1", "[1,]", "[1] 2", "[\"\u{1}\"]"] {
+        let error = parse_batch(&Bytes::copy_from_slice(text.as_bytes()), 3).unwrap_err();
+        assert!(matches!(error.kind, FaultKind::NotJson(_)), "{text}: {error}");
+    }
 }
 
 proptest! {

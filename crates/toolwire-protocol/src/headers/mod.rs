@@ -10,7 +10,7 @@ mod value;
 
 use std::{borrow::Cow, fmt};
 
-pub use plan::{HeaderPlan, HeaderPlanError, HeaderPlanFault};
+pub use plan::{HeaderPlan, HeaderPlanError, HeaderPlanFault, MAX_PLAN_BYTES, MAX_PLAN_HEADERS};
 pub use value::{InvalidHeaderValue, decode_value, encode_value};
 
 /// Names the protocol revision of a request.

@@ -9,6 +9,18 @@ const ANNOTATION: &str = "x-mcp-header";
 /// The largest whole number that survives in every JSON implementation: 2^53 - 1.
 const MAX_SAFE_INTEGER: u128 = (1 << 53) - 1;
 
+/// How many headers one tool may have.
+pub const MAX_PLAN_HEADERS: usize = 64;
+
+/// How many bytes the names of one tool's headers, and of the properties that lead to them, may have together.
+pub const MAX_PLAN_BYTES: usize = 64 * 1024;
+
+/// How deep an input schema with annotations may be nested.
+const MAX_DEPTH: usize = 128;
+
+/// How many characters of a property's name an error shows.
+const SHOWN_CHARS: usize = 60;
+
 /// Which arguments of a tool travel in which headers: the `x-mcp-header` annotations of its input schema.
 ///
 /// ```
@@ -58,16 +70,19 @@ pub enum HeaderPlanFault {
     NotPrimitive,
     /// The property is not reached by `properties` alone.
     NotReachable,
+    /// More than [`MAX_PLAN_HEADERS`] annotations.
+    TooMany,
+    /// More than [`MAX_PLAN_BYTES`] of names.
+    TooLong,
+    /// The schema is nested too deep to be looked through.
+    TooDeep,
 }
 
 impl HeaderPlan {
     /// Reads the annotations of an input schema.
     pub fn compile(input_schema: &Map<String, Value>) -> Result<Self, HeaderPlanError> {
         let mut compiler = Compiler::default();
-        // Nearly no schema has annotations, and keeping track of the place takes most of the time.
-        if input_schema.iter().any(|(name, value)| name == ANNOTATION || mentions_annotation(value)) {
-            compiler.schema(input_schema, &Place::root())?;
-        }
+        compiler.schema(input_schema)?;
         Ok(Self { entries: compiler.entries })
     }
 
@@ -158,112 +173,141 @@ fn whole_number(number: &Number) -> Option<i128> {
     })
 }
 
+/// Walks through a schema once. Where it is, it keeps as a list of borrowed names: pointers are written for errors only,
+/// because one for each place could be far larger than the schema.
 #[derive(Default)]
-struct Compiler {
+struct Compiler<'s> {
     entries: Vec<Entry>,
     names: HashSet<String>,
+    /// How many bytes the entries have.
+    bytes: usize,
+    /// The way from the root to here.
+    way: Vec<Step<'s>>,
+    /// How many steps of the way are other keywords than `properties`.
+    detours: usize,
 }
 
-/// Where in the schema the compiler is.
-struct Place {
-    pointer: String,
-    /// The property names that lead here, or `None` once anything but `properties` was passed.
-    path: Option<Vec<String>>,
+/// One step on the way through a schema.
+#[derive(Clone, Copy)]
+enum Step<'s> {
+    /// The keyword `properties`.
+    Properties,
+    /// The name of a property.
+    Property(&'s str),
+    /// A keyword, or a name below one, that leads away from what is known to be an argument.
+    Detour(&'s str),
+    /// An item of an array.
+    Item(usize),
 }
 
-impl Compiler {
-    fn schema(&mut self, schema: &Map<String, Value>, place: &Place) -> Result<(), HeaderPlanError> {
+impl<'s> Compiler<'s> {
+    fn schema(&mut self, schema: &'s Map<String, Value>) -> Result<(), HeaderPlanError> {
         if let Some(annotation) = schema.get(ANNOTATION) {
-            self.annotation(annotation, schema, place)
-                .map_err(|fault| HeaderPlanError { pointer: place.pointer.clone(), fault })?;
+            self.annotation(annotation, schema).map_err(|fault| self.error(fault))?;
         }
         for (keyword, value) in schema {
             match keyword.as_str() {
                 // These hold examples of instances, or names, and no schemas.
                 "const" | "default" | "enum" | "examples" | "dependentRequired" => {}
-                "properties" => self.named_schemas(value, &place.properties())?,
-                "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
-                    self.named_schemas(value, &place.keyword(keyword))?;
+                "properties" => {
+                    self.below(Step::Properties, |compiler| compiler.named(value, Step::Property))?;
                 }
-                _ => self.subschemas(value, &place.keyword(keyword))?,
+                "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
+                    self.below(Step::Detour(keyword), |compiler| compiler.named(value, Step::Detour))?;
+                }
+                _ => self.below(Step::Detour(keyword), |compiler| compiler.subschemas(value))?,
             }
         }
         Ok(())
     }
 
+    /// Does something one step further on.
+    fn below(
+        &mut self,
+        step: Step<'s>,
+        work: impl FnOnce(&mut Self) -> Result<(), HeaderPlanError>,
+    ) -> Result<(), HeaderPlanError> {
+        if self.way.len() == MAX_DEPTH {
+            return Err(self.error(HeaderPlanFault::TooDeep));
+        }
+        let detour = usize::from(matches!(step, Step::Detour(_) | Step::Item(_)));
+        self.way.push(step);
+        self.detours += detour;
+        work(self)?;
+        self.detours -= detour;
+        self.way.pop();
+        Ok(())
+    }
+
     /// Visits the values of a map whose keys are names and not keywords.
-    fn named_schemas(&mut self, value: &Value, place: &Place) -> Result<(), HeaderPlanError> {
-        value.as_object().into_iter().flatten().try_for_each(|(name, schema)| match schema {
-            Value::Object(schema) => self.schema(schema, &place.name(name)),
-            _ => Ok(()),
-        })
+    fn named(&mut self, value: &'s Value, step: fn(&'s str) -> Step<'s>) -> Result<(), HeaderPlanError> {
+        for (name, schema) in value.as_object().into_iter().flatten() {
+            if let Value::Object(schema) = schema {
+                self.below(step(name), |compiler| compiler.schema(schema))?;
+            }
+        }
+        Ok(())
     }
 
     /// Visits whatever schemas a keyword other than `properties` holds.
-    fn subschemas(&mut self, value: &Value, place: &Place) -> Result<(), HeaderPlanError> {
+    fn subschemas(&mut self, value: &'s Value) -> Result<(), HeaderPlanError> {
         match value {
-            Value::Object(schema) => self.schema(schema, place),
-            Value::Array(items) => items
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, item)| self.subschemas(item, &place.keyword(&index.to_string()))),
+            Value::Object(schema) => self.schema(schema),
+            Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+                self.below(Step::Item(index), |compiler| compiler.subschemas(item))
+            }),
             _ => Ok(()),
         }
     }
 
-    fn annotation(
-        &mut self,
-        annotation: &Value,
-        schema: &Map<String, Value>,
-        place: &Place,
-    ) -> Result<(), HeaderPlanFault> {
-        let path =
-            place.path.as_ref().filter(|path| !path.is_empty()).ok_or(HeaderPlanFault::NotReachable)?;
+    fn annotation(&mut self, annotation: &Value, schema: &Map<String, Value>) -> Result<(), HeaderPlanFault> {
+        let path: Vec<&str> = self.way.iter().filter_map(|step| step.property()).collect();
+        if self.detours > 0 || path.is_empty() {
+            return Err(HeaderPlanFault::NotReachable);
+        }
         let name = annotation.as_str().filter(|name| is_token(name)).ok_or(HeaderPlanFault::NotAToken)?;
         if !is_primitive(schema.get("type")) {
             return Err(HeaderPlanFault::NotPrimitive);
+        }
+        if self.entries.len() == MAX_PLAN_HEADERS {
+            return Err(HeaderPlanFault::TooMany);
+        }
+        self.bytes += name.len() + path.iter().map(|name| name.len()).sum::<usize>();
+        if self.bytes > MAX_PLAN_BYTES {
+            return Err(HeaderPlanFault::TooLong);
         }
         let header = format!("{MCP_PARAM_PREFIX}{}", name.to_ascii_lowercase());
         if !self.names.insert(header.clone()) {
             return Err(HeaderPlanFault::Duplicate);
         }
-        self.entries.push(Entry { header, path: path.clone() });
+        self.entries.push(Entry { header, path: path.into_iter().map(str::to_owned).collect() });
         Ok(())
     }
-}
 
-impl Place {
-    fn root() -> Self {
-        Self { pointer: String::new(), path: Some(Vec::new()) }
-    }
-
-    /// The place under a keyword that leads away from what is known to be an argument.
-    fn keyword(&self, keyword: &str) -> Self {
-        Self { pointer: self.point_to(keyword), path: None }
-    }
-
-    fn properties(&self) -> Self {
-        Self { pointer: self.point_to("properties"), path: self.path.clone() }
-    }
-
-    fn name(&self, name: &str) -> Self {
-        let path = self.path.iter().flatten().cloned().chain([name.to_owned()]).collect();
-        Self { pointer: self.point_to(name), path: self.path.is_some().then_some(path) }
-    }
-
-    fn point_to(&self, key: &str) -> String {
-        format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
-    }
-}
-
-/// Whether the name of the annotation stands anywhere in a schema, as an annotation or not.
-fn mentions_annotation(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => {
-            members.iter().any(|(name, value)| name == ANNOTATION || mentions_annotation(value))
+    /// What is wrong here.
+    fn error(&self, fault: HeaderPlanFault) -> HeaderPlanError {
+        let mut pointer = String::new();
+        for step in &self.way {
+            pointer.push('/');
+            match step {
+                Step::Properties => pointer.push_str("properties"),
+                Step::Property(name) | Step::Detour(name) => {
+                    let shown: String = name.chars().take(SHOWN_CHARS).collect();
+                    pointer.push_str(&shown.replace('~', "~0").replace('/', "~1"));
+                }
+                Step::Item(index) => pointer.push_str(&index.to_string()),
+            }
         }
-        Value::Array(items) => items.iter().any(mentions_annotation),
-        _ => false,
+        HeaderPlanError { pointer, fault }
+    }
+}
+
+impl<'s> Step<'s> {
+    fn property(self) -> Option<&'s str> {
+        match self {
+            Self::Property(name) => Some(name),
+            Self::Properties | Self::Detour(_) | Self::Item(_) => None,
+        }
     }
 }
 
@@ -293,6 +337,23 @@ impl fmt::Display for HeaderPlanError {
             HeaderPlanFault::Duplicate => "has the same name as another",
             HeaderPlanFault::NotPrimitive => "is on a property that is not a string, integer or boolean",
             HeaderPlanFault::NotReachable => "is not on a property that `properties` alone lead to",
+            HeaderPlanFault::TooMany => {
+                return write!(f, "more than MAX_PLAN_HEADERS ({MAX_PLAN_HEADERS}) {ANNOTATION} annotations");
+            }
+            HeaderPlanFault::TooLong => {
+                return write!(
+                    f,
+                    "the names of {ANNOTATION} annotations and their properties take more than MAX_PLAN_BYTES \
+                     ({MAX_PLAN_BYTES})"
+                );
+            }
+            HeaderPlanFault::TooDeep => {
+                return write!(
+                    f,
+                    "the schema at {:?} is nested deeper than {MAX_DEPTH} levels",
+                    self.pointer
+                );
+            }
         };
         write!(f, "the {ANNOTATION} at {:?} {rule}", self.pointer)
     }

@@ -260,3 +260,43 @@ proptest! {
         prop_assert_eq!(plan().check(object(&arguments), lookup), Ok(()));
     }
 }
+
+#[test]
+fn a_plan_costs_no_more_than_its_schema() {
+    use serde_json::{Map, Value, json};
+    // A pointer to each of these places would take sixteen gigabytes.
+    let name = "n".repeat(800_000);
+    let many: Map<String, Value> =
+        (0..20_000).map(|at| (at.to_string(), json!({"type": "string"}))).collect();
+    let plan = |leaf: &Value| {
+        let mut many = many.clone();
+        many.insert("last".to_owned(), leaf.clone());
+        let schema = json!({"properties": {name.as_str(): {"properties": many}}});
+        HeaderPlan::compile(schema.as_object().unwrap())
+    };
+    assert!(plan(&json!({"type": "string"})).unwrap().is_empty());
+    let error = plan(&json!({"type": "number", "x-mcp-header": "a"})).unwrap_err();
+    assert_eq!(error.fault, HeaderPlanFault::NotPrimitive);
+    assert_eq!(error.pointer, format!("/properties/{}/properties/last", "n".repeat(60)));
+    // A name that would have to be kept for each header below it.
+    let error = plan(&json!({"type": "string", "x-mcp-header": "a"})).unwrap_err();
+    assert_eq!(error.fault, HeaderPlanFault::TooLong);
+    assert!(error.to_string().contains("MAX_PLAN_BYTES"), "{error}");
+}
+
+#[test]
+fn a_tool_has_a_limited_number_of_headers() {
+    use serde_json::{Map, Value, json};
+    let schema = |count: usize| {
+        let property =
+            |at: usize| (at.to_string(), json!({"type": "string", "x-mcp-header": format!("h{at}")}));
+        let properties: Map<String, Value> = (0..count).map(property).collect();
+        HeaderPlan::compile(json!({"properties": properties}).as_object().unwrap())
+    };
+    assert_eq!(schema(MAX_PLAN_HEADERS).unwrap().names().count(), MAX_PLAN_HEADERS);
+    let error = schema(MAX_PLAN_HEADERS + 1).unwrap_err();
+    assert_eq!(error.fault, HeaderPlanFault::TooMany);
+    assert!(error.to_string().contains("MAX_PLAN_HEADERS"), "{error}");
+    let deep = (0..130).fold(json!({}), |inner, _| json!({"not": inner}));
+    assert_eq!(HeaderPlan::compile(deep.as_object().unwrap()).unwrap_err().fault, HeaderPlanFault::TooDeep);
+}

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::words;
+
 /// How the value of a keyword holds subschemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
@@ -74,13 +76,15 @@ pub(super) fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// The pointer from `root` to `target`, a value inside it; recursive, so only for values of checked depth.
+/// The pointer from `root` to `target`, a value inside it, for people to read: long names in it are shortened.
+///
+/// Recursive, so only for values of checked depth.
 pub(super) fn pointer_to(root: &Value, target: &Value) -> String {
     let mut tokens = Vec::new();
     find(root, target, &mut tokens);
     let mut pointer = String::new();
     for token in tokens.iter().rev() {
-        push_token(&mut pointer, token);
+        push_token(&mut pointer, &words::shortened(token));
     }
     pointer
 }

@@ -42,6 +42,12 @@ pub const MAX_SCHEMA_DEPTH: usize = 128;
 /// How many subschemas one document may hold.
 pub const MAX_SUBSCHEMAS: usize = 10_000;
 
+/// How many bytes of names, constants and URIs compiling one document may copy or look up.
+///
+/// What a document says once is counted once, so that any document of this size compiles; what counts more is a long
+/// base URI with very many `$id`s and references that are relative to it.
+pub const MAX_COMPILED_BYTES: usize = 16 * 1024 * 1024;
+
 /// How deep a value may be nested to be validated.
 pub const MAX_INSTANCE_DEPTH: usize = 128;
 
@@ -53,7 +59,8 @@ pub const MAX_EVALUATION_DEPTH: usize = 300;
 
 /// How much work one validation may do before it gives up with "schema too costly".
 ///
-/// One step is about one subschema applied to one value; long strings and patterns cost more.
+/// One step is about one subschema applied to one value, or 64 bytes of a name or a string that are compared; patterns
+/// cost more.
 pub const MAX_STEPS: u64 = 1_000_000;
 
 /// How many violations one validation reports.
@@ -62,7 +69,8 @@ pub const MAX_VIOLATIONS: usize = 16;
 /// How large a `pattern`, as written and compiled, may become, in bytes; a larger one is skipped.
 pub const MAX_PATTERN_BYTES: usize = 64 * 1024;
 
-/// How large all patterns of one schema may become together; what comes after is skipped.
+/// How large all patterns of one schema may become together, attempts to compile them included; what comes after is
+/// skipped.
 pub const MAX_ALL_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
 /// A compiled JSON Schema.

@@ -168,7 +168,7 @@ pub(super) struct Pattern {
     pub(super) source: String,
     /// None when the engine does not know the syntax.
     pub(super) regex: Option<Regex>,
-    /// What four bytes of text cost, in steps.
+    /// What two bytes of text cost, in steps.
     pub(super) weight: u64,
 }
 

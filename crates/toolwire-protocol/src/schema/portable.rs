@@ -10,7 +10,7 @@ use super::{
     uri, value, words,
 };
 
-/// How many JSON values a schema may have after its references were replaced.
+/// How many JSON values a schema may have after its references were replaced. 64 bytes of text count as another one.
 pub const MAX_INLINED_VALUES: usize = 50_000;
 
 /// How many references the search for recursive definitions follows.
@@ -104,23 +104,26 @@ type Definitions = BTreeMap<Name, Value>;
 
 /// The definitions whose references lead back to them.
 fn recursive(definitions: &Definitions) -> Result<BTreeSet<Name>, SchemaError> {
-    let mut edges = BTreeMap::new();
-    edges.extend(definitions.iter().map(|(name, it)| (name, needed(it))));
+    // By number, because names may be long and each of them is looked up very often.
+    let mut numbers = BTreeMap::new();
+    numbers.extend(definitions.keys().enumerate().map(|(number, name)| (name, number)));
+    let targets = |it| needed(it).iter().filter_map(|name| numbers.get(name).copied()).collect();
+    let edges: Vec<Vec<usize>> = definitions.values().map(targets).collect();
     let mut recursive = BTreeSet::new();
     let mut steps = 0;
-    for start in definitions.keys() {
+    for (start, name) in definitions.keys().enumerate() {
         let mut seen = BTreeSet::new();
         let mut open = vec![start];
-        while let Some(name) = open.pop() {
-            let next = edges.get(name).map_or(&[][..], Vec::as_slice);
+        while let Some(number) = open.pop() {
+            let next = edges.get(number).map_or(&[][..], Vec::as_slice);
             steps += 1 + next.len();
             if steps > MAX_REFERENCES_FOLLOWED {
                 return Err(SchemaError::new("", "too many definitions that refer to each other"));
             }
-            open.extend(next.iter().filter(|name| seen.insert(*name)));
+            open.extend(next.iter().copied().filter(|number| seen.insert(*number)));
         }
-        if seen.contains(start) {
-            recursive.insert(start.clone());
+        if seen.contains(&start) {
+            recursive.insert(name.clone());
         }
     }
     Ok(recursive)
@@ -195,6 +198,7 @@ impl<'d> Inliner<'d> {
             {
                 target = Some(self.schema(definition, depth + 1)?);
             } else {
+                self.count_name(keyword)?;
                 rewritten.insert(keyword.clone(), self.keyword(keyword, value, depth)?);
             }
         }
@@ -211,7 +215,10 @@ impl<'d> Inliner<'d> {
                 list.iter().map(|schema| self.schema(schema, below)).collect()
             }
             (Holds::Map, Value::Object(members)) => {
-                let members = members.iter().map(|(name, it)| Ok((name.clone(), self.schema(it, below)?)));
+                let members = members.iter().map(|(name, it)| {
+                    self.count_name(name)?;
+                    Ok((name.clone(), self.schema(it, below)?))
+                });
                 Ok(Value::Object(members.collect::<Result<_, _>>()?))
             }
             (Holds::Schema, schema) if is_schema(schema) => self.schema(schema, below),
@@ -227,6 +234,11 @@ impl<'d> Inliner<'d> {
     fn copy(&mut self, value: &Value) -> Result<Value, SchemaError> {
         self.count(usize::try_from(value::weight(value)).unwrap_or(usize::MAX))?;
         Ok(value.clone())
+    }
+
+    /// A name is copied as often as what it names, and may be long.
+    fn count_name(&mut self, name: &str) -> Result<(), SchemaError> {
+        self.count(usize::try_from(value::text_weight(name)).unwrap_or(usize::MAX))
     }
 
     fn count(&mut self, values: usize) -> Result<(), SchemaError> {

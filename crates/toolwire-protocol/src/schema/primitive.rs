@@ -3,6 +3,8 @@
 //! What a form cannot express but also cannot miss, such as `pattern`, is left out: the answer is checked
 //! against the full type when it is read.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Number, Value, json};
 
 use super::{
@@ -58,11 +60,11 @@ pub fn elicitation_schema(schema: &Value) -> Result<Value, SchemaError> {
     }
     let no_fields = Map::new();
     let fields = root.get("properties").and_then(Value::as_object).unwrap_or(&no_fields);
-    let (mut properties, mut optional) = (Map::new(), Vec::new());
+    let (mut properties, mut optional) = (Map::new(), BTreeSet::new());
     for (name, schema) in fields {
         let field = Field::new(name, schema)?;
         if field.optional {
-            optional.push(name.as_str());
+            optional.insert(name.as_str());
         }
         properties.insert(name.clone(), Value::Object(field.primitive()?));
     }

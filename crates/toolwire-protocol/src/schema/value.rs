@@ -62,6 +62,31 @@ pub(super) fn weight(value: &Value) -> u64 {
     total
 }
 
+/// How many bytes a copy of `value` takes, about.
+pub(super) fn bytes(value: &Value) -> usize {
+    let mut total = 0;
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        total += size_of::<Value>();
+        match value {
+            Value::String(text) => total += text.len(),
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                total += members.keys().map(|key| size_of::<String>() + key.len()).sum::<usize>();
+                open.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    total
+}
+
+/// What finding `name` in an ordered map of so many members costs, in steps.
+pub(super) fn lookup_weight(name: &str, members: usize) -> u64 {
+    let comparisons = u64::from(members.checked_ilog2().unwrap_or(0)) + 1;
+    text_weight(name).saturating_mul(comparisons).saturating_add(1)
+}
+
 /// What looking at all of `text` once costs, in steps.
 pub(super) fn text_weight(text: &str) -> u64 {
     count(text.len()) / 64
@@ -84,6 +109,8 @@ pub(super) fn is_deeper_than(value: &Value, limit: usize) -> bool {
         if depth > limit {
             return true;
         }
+        // Only what can hold others is looked at again.
+        let below = below.filter(|value| value.is_array() || value.is_object());
         open.extend(below.map(|value| (value, depth + 1)));
     }
     false

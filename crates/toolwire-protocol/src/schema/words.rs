@@ -88,22 +88,19 @@ pub(super) fn named(value: &Value) -> String {
 
 /// Names in quotes with commas between them.
 pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    join(names.map(quoted), ", ")
+    join(names, quoted, ", ")
 }
 
-fn join(parts: impl Iterator<Item = String>, separator: &str) -> String {
+/// Joins the first of `parts`, and only counts the others, of which there may be very many.
+fn join<T>(mut parts: impl Iterator<Item = T>, shown: impl Fn(T) -> String, separator: &str) -> String {
     let mut joined = String::new();
-    let mut left_out = 0_usize;
-    for (index, part) in parts.enumerate() {
-        if index >= MAX_LISTED {
-            left_out += 1;
-            continue;
-        }
+    for (index, part) in parts.by_ref().take(MAX_LISTED).enumerate() {
         if index > 0 {
             joined.push_str(separator);
         }
-        joined.push_str(&part);
+        joined.push_str(&shown(part));
     }
+    let left_out = parts.count();
     if left_out > 0 {
         // Writing to a string cannot fail.
         let _ = write!(joined, " and {left_out} more");
@@ -112,18 +109,18 @@ fn join(parts: impl Iterator<Item = String>, separator: &str) -> String {
 }
 
 pub(super) fn types(types: Types) -> String {
-    let phrases = types.names().map(|name| match name {
+    let phrase = |name| match name {
         "array" | "integer" | "object" => format!("an {name}"),
         "null" => name.to_owned(),
         _ => format!("a {name}"),
-    });
-    join(phrases, " or ")
+    };
+    join(types.names(), phrase, " or ")
 }
 
 pub(super) fn constants(values: &[Constant]) -> String {
     match values {
         [only] => shown(&only.value),
-        _ => format!("one of {}", join(values.iter().map(|constant| shown(&constant.value)), ", ")),
+        _ => format!("one of {}", join(values.iter(), |constant| shown(&constant.value), ", ")),
     }
 }
 

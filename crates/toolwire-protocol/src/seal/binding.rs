@@ -1,10 +1,12 @@
 //! What a state belongs to.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::{Params, canonical::write_object};
+use crate::{Params, RpcError, canonical};
+
+/// What changes from round to round and therefore is no part of a binding.
+const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 /// A digest of the request and its caller. A state is accepted only for the request it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +15,16 @@ pub struct Binding(String);
 impl Binding {
     /// The binding of a request. What changes from round to round is left out: `_meta`, `inputResponses` and
     /// `requestState`. An anonymous caller is a caller of its own.
-    pub fn of(method: &str, params: &Params, principal: Option<&str>) -> Self {
-        let members: Map<String, Value> = params.decode().unwrap_or_default();
-        let fixed = members
-            .iter()
-            .filter(|(name, _)| !matches!(name.as_str(), "_meta" | "inputResponses" | "requestState"));
-        let mut text = String::new();
-        write_object(fixed, &mut text);
+    ///
+    /// Parameters that differ in their values have different bindings, down to the last digit of a number. The order
+    /// of members, white space and the spelling of a value make no difference.
+    ///
+    /// # Errors
+    /// When the parameters are not an object that every reader understands alike. There is no binding for those: one
+    /// that is made up would be the same for all of them.
+    pub fn of(method: &str, params: &Params, principal: Option<&str>) -> Result<Self, RpcError> {
+        let text = canonical::object(params.text(), &CHANGING)
+            .ok_or_else(|| RpcError::invalid_params("the parameters cannot be read as a JSON object"))?;
         let mut digest = Sha256::new();
         for part in
             [method, principal.map_or("anonymous", |_| "principal"), principal.unwrap_or_default(), &text]
@@ -28,7 +33,7 @@ impl Binding {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }
-        Self(BASE64_URL_SAFE_NO_PAD.encode(digest.finalize()))
+        Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(digest.finalize())))
     }
 
     /// The digest as text.

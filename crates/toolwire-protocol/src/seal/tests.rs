@@ -52,7 +52,7 @@ fn what_we_did_not_make_is_refused() {
 
 #[test]
 fn the_binding_covers_the_request_and_the_caller() {
-    let bind = |text: &str, who| Binding::of("tools/call", &params(text), who);
+    let bind = |text: &str, who| Binding::of("tools/call", &params(text), who).unwrap();
     let base = bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, None);
     for same in [
         r#"{"arguments":{"y":2,"x":1.0},"name":"a"}"#,
@@ -63,19 +63,35 @@ fn the_binding_covers_the_request_and_the_caller() {
     assert_ne!(bind(r#"{"name":"b","arguments":{"x":1,"y":2}}"#, None), base);
     assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":3}}"#, None), base);
     assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, Some("")), base);
-    assert_ne!(Binding::of("prompts/get", &params(r#"{"name":"a","arguments":{"x":1,"y":2}}"#), None), base);
+    let arguments = params(r#"{"name":"a","arguments":{"x":1,"y":2}}"#);
+    assert_ne!(Binding::of("prompts/get", &arguments, None).unwrap(), base);
+    // A handler can take these for different numbers, although a `Value` cannot.
+    let large =
+        |digit| bind(&format!(r#"{{"name":"a","arguments":{{"x":1844674407370955161{digit}}}}}"#), None);
+    assert_ne!(large(7), large(8));
+}
+
+#[test]
+fn parameters_that_cannot_be_decoded_have_no_binding() {
+    let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    for text in
+        [r#"{"name":"a","x":1e999}"#, r#"{"x":"\ud800"}"#, r#"{"name":"a","name":"b"}"#, "[]", "7", "", &deep]
+    {
+        let refused = Binding::of("tools/call", &params(text), None).unwrap_err();
+        assert_eq!(refused.code, crate::ErrorCode::INVALID_PARAMS, "{text}");
+    }
 }
 
 #[test]
 fn a_state_ends_and_belongs_to_its_request() {
-    let binding = Binding::of("tools/call", &params("{}"), None);
+    let binding = Binding::of("tools/call", &params("{}"), None).unwrap();
     let mut state =
         RequestState { binding: binding.as_str().into(), expires: 100, ..RequestState::default() };
     state.answers.insert("k".into(), RawJson::parse(r#"{"b": 1.50}"#).unwrap());
     let plain = state.to_plain().unwrap();
     assert_eq!(RequestState::from_plain(&plain, &binding, 99), Ok(state));
     assert_eq!(RequestState::from_plain(&plain, &binding, 100), Err(Unsealable::Expired));
-    let other = Binding::of("tools/call", &params("{}"), Some("alice"));
+    let other = Binding::of("tools/call", &params("{}"), Some("alice")).unwrap();
     assert_eq!(RequestState::from_plain(&plain, &other, 99), Err(Unsealable::Foreign));
     assert_eq!(RequestState::from_plain(b"{}", &binding, 99), Err(Unsealable::Malformed));
 }

@@ -1,25 +1,61 @@
-use super::{Expression, Modifier, Operator, Part, Value, VarSpec, Variables, parse::starts_with_triplet};
+use super::{
+    ExpansionTooLong, Expression, MAX_EXPANDED_BYTES, Modifier, Operator, Part, Value, VarSpec, Variables,
+    parse::starts_with_triplet,
+};
 
 /// Replaces every expression by its variables' values.
-pub(super) fn expand(parts: &[Part], variables: &Variables) -> String {
-    let mut out = String::new();
+pub(super) fn expand(parts: &[Part], variables: &Variables) -> Result<String, ExpansionTooLong> {
+    let mut out = Out { text: String::new() };
     for part in parts {
         match part {
-            Part::Literal(text) => out.push_str(text),
-            Part::Expression(expression) => expand_expression(expression, variables, &mut out),
+            Part::Literal(text) => out.push(text)?,
+            Part::Expression(expression) => expand_expression(expression, variables, &mut out)?,
         }
     }
-    out
+    Ok(out.text)
 }
 
-fn expand_expression(expression: &Expression, variables: &Variables, out: &mut String) {
+/// A URI that is being written, no longer than it may be.
+struct Out {
+    text: String,
+}
+
+impl Out {
+    fn push(&mut self, text: &str) -> Result<(), ExpansionTooLong> {
+        self.make_room(text)?;
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    fn push_encoded(&mut self, text: &str, reserved: bool) -> Result<(), ExpansionTooLong> {
+        // What does not fit as it is does not fit encoded either, and would be encoded for nothing.
+        self.make_room(text)?;
+        push_encoded(text, reserved, &mut self.text);
+        self.make_room("")
+    }
+
+    fn make_room(&self, text: &str) -> Result<(), ExpansionTooLong> {
+        if self.text.len().saturating_add(text.len()) > MAX_EXPANDED_BYTES {
+            Err(ExpansionTooLong)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn expand_expression(
+    expression: &Expression,
+    variables: &Variables,
+    out: &mut Out,
+) -> Result<(), ExpansionTooLong> {
     let operator = expression.operator;
-    let defined = |spec: &VarSpec| variables.get(&spec.name).filter(|value| is_defined(value)).cloned();
+    let defined = |spec: &VarSpec| variables.get(&spec.name).filter(|value| is_defined(value));
     let values = expression.specs.iter().filter_map(|spec| Some((spec, defined(spec)?)));
     for (index, (spec, value)) in values.enumerate() {
-        out.push_str(if index == 0 { operator.first() } else { operator.separator() });
-        expand_value(operator, spec, &value, out);
+        out.push(if index == 0 { operator.first() } else { operator.separator() })?;
+        expand_value(operator, spec, value, out)?;
     }
+    Ok(())
 }
 
 fn is_defined(value: &Value) -> bool {
@@ -30,38 +66,83 @@ fn is_defined(value: &Value) -> bool {
     }
 }
 
-fn expand_value(operator: Operator, spec: &VarSpec, value: &Value, out: &mut String) {
+fn expand_value(
+    operator: Operator,
+    spec: &VarSpec,
+    value: &Value,
+    out: &mut Out,
+) -> Result<(), ExpansionTooLong> {
+    if spec.modifier == Modifier::Explode {
+        return expand_exploded(operator, &spec.name, value, out);
+    }
+    if operator.is_named() {
+        out.push(&spec.name)?;
+        // Only a single empty text is empty: several items have commas between them.
+        let is_empty = match value {
+            Value::Text(text) => text.is_empty(),
+            Value::List(items) => matches!(items.as_slice(), [only] if only.is_empty()),
+            Value::Pairs(_) => false,
+        };
+        out.push(operator.sign(is_empty))?;
+    }
     let reserved = operator.allows_reserved();
-    let items: Vec<String> = match (value, spec.modifier) {
-        (Value::Text(text), Modifier::Prefix(length)) => {
-            vec![encode(&text.chars().take(length).collect::<String>(), reserved)]
-        }
-        (Value::Text(text), _) => vec![encode(text, reserved)],
-        (Value::List(items), _) => items.iter().map(|item| encode(item, reserved)).collect(),
-        (Value::Pairs(pairs), Modifier::Explode) => {
-            let pair = |(name, value): &(String, String)| {
-                let (name, value) = (encode(name, reserved), encode(value, reserved));
-                // Only operators that name their variables drop the sign before an empty value.
-                if operator.is_named() { operator.pair(&name, &value) } else { format!("{name}={value}") }
+    match value {
+        Value::Text(text) => {
+            let end = match spec.modifier {
+                Modifier::Prefix(length) => text.char_indices().nth(length).map(|(end, _)| end),
+                Modifier::None | Modifier::Explode => None,
             };
-            out.push_str(&pairs.iter().map(pair).collect::<Vec<_>>().join(operator.separator()));
-            return;
+            out.push_encoded(end.and_then(|end| text.get(..end)).unwrap_or(text), reserved)
         }
-        (Value::Pairs(pairs), _) => {
-            pairs.iter().flat_map(|(name, value)| [encode(name, reserved), encode(value, reserved)]).collect()
+        Value::List(items) => separated(items, ",", out, |item, out| out.push_encoded(item, reserved)),
+        Value::Pairs(pairs) => separated(pairs, ",", out, |(name, value), out| {
+            out.push_encoded(name, reserved)?;
+            out.push(",")?;
+            out.push_encoded(value, reserved)
+        }),
+    }
+}
+
+/// Expands each item on its own, with its name where the operator wants names.
+fn expand_exploded(
+    operator: Operator,
+    variable: &str,
+    value: &Value,
+    out: &mut Out,
+) -> Result<(), ExpansionTooLong> {
+    let reserved = operator.allows_reserved();
+    let item = |text: &String, out: &mut Out| {
+        if operator.is_named() {
+            out.push(variable)?;
+            out.push(operator.sign(text.is_empty()))?;
         }
+        out.push_encoded(text, reserved)
     };
-    let exploded = spec.modifier == Modifier::Explode;
-    let text = match (operator.is_named(), exploded) {
-        (true, true) => {
-            let named: Vec<_> = items.iter().map(|item| operator.pair(&spec.name, item)).collect();
-            named.join(operator.separator())
+    match value {
+        Value::Text(text) => item(text, out),
+        Value::List(items) => separated(items, operator.separator(), out, item),
+        Value::Pairs(pairs) => separated(pairs, operator.separator(), out, |(name, value), out| {
+            out.push_encoded(name, reserved)?;
+            // Only operators that name their variables drop the sign before an empty value.
+            out.push(if operator.is_named() { operator.sign(value.is_empty()) } else { "=" })?;
+            out.push_encoded(value, reserved)
+        }),
+    }
+}
+
+fn separated<T>(
+    items: &[T],
+    separator: &str,
+    out: &mut Out,
+    write: impl Fn(&T, &mut Out) -> Result<(), ExpansionTooLong>,
+) -> Result<(), ExpansionTooLong> {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(separator)?;
         }
-        (true, false) => operator.pair(&spec.name, &items.join(",")),
-        (false, true) => items.join(operator.separator()),
-        (false, false) => items.join(","),
-    };
-    out.push_str(&text);
+        write(item, out)?;
+    }
+    Ok(())
 }
 
 impl Operator {
@@ -97,17 +178,10 @@ impl Operator {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 
-    /// A name with its value; a path parameter without a value has no equals sign either.
-    fn pair(self, name: &str, value: &str) -> String {
-        let sign = if value.is_empty() && self == Self::PathParameter { "" } else { "=" };
-        format!("{name}{sign}{value}")
+    /// What stands between a name and its value; a path parameter without a value has no equals sign either.
+    fn sign(self, is_empty: bool) -> &'static str {
+        if is_empty && self == Self::PathParameter { "" } else { "=" }
     }
-}
-
-fn encode(text: &str, reserved: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    push_encoded(text, reserved, &mut out);
-    out
 }
 
 /// Appends `text` with percent-encoding for all but unreserved characters and, if `reserved` allows them,

@@ -25,6 +25,9 @@ pub const MAX_TEMPLATE_BYTES: usize = 2048;
 pub const MAX_VARIABLES: usize = 64;
 /// The longest URI that is matched; a longer one matches nothing.
 pub const MAX_URI_BYTES: usize = 8192;
+/// The longest URI that a template is expanded to. A template may repeat a variable, so what it makes of a value can be
+/// far longer than the value.
+pub const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
 /// The variables of a template as they were found in a URI.
 pub type Captures = Variables;
@@ -41,7 +44,7 @@ pub type Captures = Variables;
 /// assert_eq!(variables.text("rev"), Some("1"));
 ///
 /// let variables = Variables::from([("owner", "ada"), ("path", "a/b")]);
-/// assert_eq!(template.expand(&variables), "repo://ada/a/b");
+/// assert_eq!(template.expand(&variables).unwrap(), "repo://ada/a/b");
 /// ```
 #[derive(Clone)]
 pub struct UriTemplate {
@@ -122,6 +125,19 @@ pub enum UriTemplateFault {
     TooManyVariables,
 }
 
+/// A URI that a template describes is longer than [`MAX_EXPANDED_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpansionTooLong;
+
+impl fmt::Display for ExpansionTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the URI is longer than {MAX_EXPANDED_BYTES} bytes; give the template shorter values")
+    }
+}
+
+impl std::error::Error for ExpansionTooLong {}
+
 /// How much a template says by itself: of two templates that match a URI, the greater one fits it better.
 ///
 /// More literal text comes first, then fewer variables that may span several path segments, then fewer
@@ -137,7 +153,8 @@ impl UriTemplate {
     /// Parses a template.
     pub fn parse(source: &str) -> Result<Self, UriTemplateError> {
         let parts = parse::parse(source)?;
-        let program = matching::Program::compile(&parts);
+        let invalid = UriTemplateError { position: 0, reason: UriTemplateFault::InvalidLiteral };
+        let program = matching::Program::compile(&parts).ok_or(invalid)?;
         Ok(Self { source: source.into(), parts, program })
     }
 
@@ -153,7 +170,10 @@ impl UriTemplate {
     }
 
     /// The URI that the template describes with these variables. Variables without a value are left out.
-    pub fn expand(&self, variables: &Variables) -> String {
+    ///
+    /// # Errors
+    /// When it would be longer than [`MAX_EXPANDED_BYTES`].
+    pub fn expand(&self, variables: &Variables) -> Result<String, ExpansionTooLong> {
         expand::expand(&self.parts, variables)
     }
 

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::RawJson;
 
+/// How deep content that comes before its type may be nested in itself. The specification knows two levels.
+const MAX_CONTENT_LEVELS: usize = 8;
+
 /// The members of a union that came before the one that tells which struct it is.
 #[derive(Default)]
 pub(crate) struct Early(Vec<(String, RawJson)>);
@@ -26,7 +29,14 @@ impl Early {
         // count the levels here, where it still knows how deep it is, so a deep message cannot exhaust
         // the stack.
         let value = if key == "content" {
-            RawJson::from(&map.next_value::<Value>()?)
+            let content = map.next_value::<Value>()?;
+            // Each level of it is set aside and read again, so many of them would cost many times the whole.
+            if levels_of_content(&content) > MAX_CONTENT_LEVELS {
+                return Err(A::Error::custom(format_args!(
+                    "content is nested deeper than {MAX_CONTENT_LEVELS} levels"
+                )));
+            }
+            RawJson::from(&content)
         } else {
             map.next_value::<RawJson>()?
         };
@@ -123,6 +133,19 @@ impl Early {
             insert_new(&mut object, key, value)?;
         }
         Ok(object)
+    }
+}
+
+/// How many members `content` are inside each other at most. Recursive, which the parser has bounded.
+fn levels_of_content(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(levels_of_content).max().unwrap_or(0),
+        Value::Object(members) => {
+            let level =
+                |(key, value): (&String, &Value)| levels_of_content(value) + usize::from(key == "content");
+            members.iter().map(level).max().unwrap_or(0)
+        }
+        _ => 0,
     }
 }
 

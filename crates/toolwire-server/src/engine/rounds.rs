@@ -40,10 +40,8 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
         Some(token) => {
             let server = cx.server();
             let keys = server.state_keys();
-            Some(
-                keys.open(&server.info().name, cx.0.version, &binding(&cx), cx.caller_key().as_ref(), token)
-                    .await?,
-            )
+            let (name, version, caller) = (&server.info().name, cx.0.version, cx.caller_key());
+            Some(keys.open(name, version, &binding(&cx)?, caller.as_ref(), token).await?)
         }
         None => None,
     };
@@ -58,7 +56,7 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
     dispatch(cx).await
 }
 
-fn binding(cx: &Context) -> Binding {
+fn binding(cx: &Context) -> Result<Binding, RpcError> {
     Binding::of(cx.method().as_str(), cx.params(), cx.principal())
 }
 
@@ -88,7 +86,7 @@ pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
     }
     state.call = call;
     let server = cx.server();
-    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx), state)?;
+    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx)?, state)?;
     let mut result = InputRequiredResult::new().request_state(sealed);
     let questions: InputRequests = questions.into_iter().collect();
     result.input_requests = (!questions.is_empty()).then_some(questions);

@@ -533,3 +533,46 @@ async fn a_state_belongs_to_its_caller() {
     }
     assert_eq!(text(&as_caller(&server, Some("ada"), &retry).await), "deleted");
 }
+
+#[tokio::test]
+async fn a_state_cannot_be_moved_to_other_arguments_by_what_does_not_decode() {
+    let server = server().build().unwrap();
+    let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
+    for junk in ["1e999", "\"\\ud800\"", "{\"y\":1,\"y\":2}", &deep] {
+        let text = |id: i64, name: &str, more: &str| {
+            let meta = json!({V: "2026-07-28", C: everything()});
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}","x":{junk},"_meta":{meta}{more}}}}}"#
+            )
+        };
+        let mut wire = Wire::connect(&server);
+        // No state is made for a request that nobody can decode.
+        wire.send_text(&text(1, "both", "")).await;
+        let refused = wire.receive().await;
+        assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &json!(1)), "{refused}");
+        // Nor is one that was made for another request accepted with it.
+        let made = wire.ask(&call(2, "tools/call", json!({"name": "both"}), &everything())).await;
+        let state = &made["result"]["requestState"];
+        let more =
+            format!(r#","requestState":{state},"inputResponses":{{"ok":{}}}"#, accept(&json!({"yes": true})));
+        wire.send_text(&text(3, "delete", &more)).await;
+        assert_eq!(wire.receive().await["error"]["code"], -32600);
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_read_by_its_uri_whatever_name_comes_with_it() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let targets = seen.clone();
+    let server = Server::builder("t", "1")
+        .resource(resource("note://public", move |cx: Context| {
+            targets.lock().unwrap().push(cx.target().map(str::to_owned));
+            async { "text" }
+        }))
+        .build()
+        .unwrap();
+    let params = json!({"uri": "note://public", "name": "note://secret"});
+    let answer = Wire::connect(&server).ask(&call(1, "resources/read", params, &json!({}))).await;
+    assert_eq!(answer["result"]["contents"][0]["uri"], "note://public", "{answer}");
+    assert_eq!(*seen.lock().unwrap(), [Some("note://public".to_owned())]);
+}

@@ -117,9 +117,11 @@ impl<'d> Compiler<'d> {
             self.add_rule(site.id, Rule::Type(types));
         }
         if let Some(value) = site.keywords.get("const") {
+            self.spend(value::bytes(value), site, "const")?;
             self.add_rule(site.id, Rule::Const(constant(value)));
         }
         if let Some(values) = site.array("enum")? {
+            self.spend(values.iter().map(value::bytes).sum(), site, "enum")?;
             self.add_rule(site.id, Rule::Enum(values.iter().map(constant).collect()));
         }
         let bounds = [
@@ -183,6 +185,7 @@ impl<'d> Compiler<'d> {
             names: self.child(site, "propertyNames")?,
             dependent_required: Vec::new(),
         };
+        self.spend(rules.required.iter().map(String::len).sum(), site, "required")?;
         for (source, id) in self.members(site, "patternProperties")? {
             rules.patterns.push((self.pattern(source), id));
         }
@@ -192,7 +195,9 @@ impl<'d> Compiler<'d> {
         }
         for keyword in ["dependentRequired", "dependencies"] {
             for (name, value) in site.object(keyword)?.into_iter().flatten() {
+                self.spend(name.len(), site, keyword)?;
                 if let Some(needed) = names(value) {
+                    self.spend(needed.iter().map(String::len).sum(), site, keyword)?;
                     rules.dependent_required.push((name.clone(), needed));
                 } else if keyword == "dependencies" && is_schema(value) {
                     // Until draft-07, one keyword held both kinds of dependency.

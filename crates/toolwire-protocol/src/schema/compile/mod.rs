@@ -8,13 +8,16 @@ mod keywords;
 mod pattern;
 mod reference;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    rc::Rc,
+};
 
 use serde_json::{Map, Value};
 
 use self::reference::Pending;
 use super::{
-    MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, SchemaError,
+    MAX_COMPILED_BYTES, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, SchemaError,
     keyword::{pointer_to, push_token},
     node::{Node, NodeId, Program, Rule},
     uri, value, words,
@@ -32,9 +35,12 @@ struct Fault<'d> {
 /// A part of the document with a base URI of its own: the whole, or below an `$id`.
 #[derive(Debug)]
 struct Resource<'d> {
-    uri: String,
+    /// Shared with the table of all URIs.
+    uri: Rc<str>,
+    /// The first resource that has this URI, which is the one that references mean.
+    first: usize,
     root: &'d Value,
-    anchors: HashMap<String, NodeId>,
+    anchors: HashMap<&'d str, NodeId>,
     dynamic_anchors: BTreeMap<String, NodeId>,
     /// Until draft-07, `$ref` hid every keyword next to it.
     ref_hides_siblings: bool,
@@ -48,11 +54,13 @@ pub(super) struct Compiler<'d> {
     /// The compiled subschemas by the address of their value in the document.
     by_place: HashMap<usize, NodeId>,
     resources: Vec<Resource<'d>>,
-    by_uri: HashMap<String, usize>,
+    by_uri: HashMap<Rc<str>, usize>,
     pending: Vec<Pending<'d>>,
     skipped: BTreeSet<String>,
     tracks: bool,
     pattern_bytes: usize,
+    /// How much of [`MAX_COMPILED_BYTES`] is left.
+    bytes_left: usize,
 }
 
 /// One subschema object while it is compiled.
@@ -76,6 +84,7 @@ impl<'d> Compiler<'d> {
             skipped: BTreeSet::new(),
             tracks: false,
             pattern_bytes: 0,
+            bytes_left: MAX_COMPILED_BYTES,
         }
     }
 
@@ -98,7 +107,7 @@ impl<'d> Compiler<'d> {
     }
 
     fn document(&mut self) -> Result<(), Fault<'d>> {
-        self.add_resource(String::new(), self.document, false);
+        self.add_resource("".into(), self.document, false);
         self.subschema(self.document, 0)?;
         while let Some(pending) = self.pending.pop() {
             self.resolve(&pending)?;
@@ -150,7 +159,7 @@ impl<'d> Compiler<'d> {
             match id.strip_prefix('#') {
                 // How draft-07 spelled an anchor.
                 Some(anchor) => self.add_anchor(resource, anchor, site.id),
-                None => resource = self.enter_resource(site, id),
+                None => resource = self.enter_resource(site, id)?,
             }
         }
         if let Some(dialect) = site.text("$schema")? {
@@ -164,6 +173,7 @@ impl<'d> Compiler<'d> {
         }
         if let Some(anchor) = site.text("$dynamicAnchor")? {
             self.add_anchor(resource, anchor, site.id);
+            self.spend(anchor.len(), site, "$dynamicAnchor")?;
             if let Some(resource) = self.resources.get_mut(resource) {
                 resource.dynamic_anchors.insert(anchor.to_owned(), site.id);
             }
@@ -172,32 +182,51 @@ impl<'d> Compiler<'d> {
     }
 
     /// The resource that begins at `site` because of its `$id`.
-    fn enter_resource(&mut self, site: Site<'d>, id: &str) -> usize {
-        let base = self.resources.get(site.resource).map_or("", |resource| resource.uri.as_str());
-        let uri = uri::join(base, uri::split_fragment(id).0);
+    fn enter_resource(&mut self, site: Site<'d>, id: &str) -> Result<usize, Fault<'d>> {
+        let uri: Rc<str> = uri::join(self.base(site.resource), uri::split_fragment(id).0).into();
+        self.spend(uri.len(), site, "$id")?;
         if std::ptr::eq(site.schema, self.document) {
             // The root already has its resource, which only gets its name now.
             if let Some(root) = self.resources.first_mut() {
-                root.uri.clone_from(&uri);
+                root.uri = Rc::clone(&uri);
             }
             self.by_uri.insert(uri, 0);
-            return 0;
+            return Ok(0);
         }
         let old = self.hides_siblings(site.resource);
-        self.add_resource(uri, site.schema, old)
+        Ok(self.add_resource(uri, site.schema, old))
     }
 
-    fn add_resource(&mut self, uri: String, root: &'d Value, ref_hides_siblings: bool) -> usize {
+    /// What references in a resource are relative to.
+    fn base(&self, resource: usize) -> &str {
+        self.resources.get(resource).map_or("", |resource| &resource.uri)
+    }
+
+    fn add_resource(&mut self, uri: Rc<str>, root: &'d Value, ref_hides_siblings: bool) -> usize {
         let place = self.resources.len();
-        self.by_uri.entry(uri.clone()).or_insert(place);
+        let first = *self.by_uri.entry(Rc::clone(&uri)).or_insert(place);
         let (anchors, dynamic_anchors) = (HashMap::new(), BTreeMap::new());
-        self.resources.push(Resource { uri, root, anchors, dynamic_anchors, ref_hides_siblings });
+        self.resources.push(Resource { uri, first, root, anchors, dynamic_anchors, ref_hides_siblings });
         place
     }
 
-    fn add_anchor(&mut self, resource: usize, anchor: &str, id: NodeId) {
+    fn add_anchor(&mut self, resource: usize, anchor: &'d str, id: NodeId) {
         if let Some(resource) = self.resources.get_mut(resource) {
-            resource.anchors.insert(anchor.to_owned(), id);
+            resource.anchors.insert(anchor, id);
+        }
+    }
+
+    /// Takes `bytes` from the budget for what `keyword` needs.
+    fn spend(&mut self, bytes: usize, site: Site<'d>, keyword: &str) -> Result<(), Fault<'d>> {
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => {
+                self.bytes_left = left;
+                Ok(())
+            }
+            None => Err(site.wrong(
+                keyword,
+                format!("the schema is too costly: its names, constants and URIs take more than MAX_COMPILED_BYTES ({MAX_COMPILED_BYTES}) bytes"),
+            )),
         }
     }
 
@@ -234,7 +263,12 @@ impl<'d> Compiler<'d> {
     /// The subschemas in the object below one keyword.
     fn members(&mut self, site: Site<'d>, keyword: &str) -> Result<Vec<(&'d String, NodeId)>, Fault<'d>> {
         let members = site.object(keyword)?.into_iter().flatten();
-        members.map(|(name, schema)| Ok((name, self.subschema(schema, site.resource)?))).collect()
+        members
+            .map(|(name, schema)| {
+                self.spend(name.len(), site, keyword)?;
+                Ok((name, self.subschema(schema, site.resource)?))
+            })
+            .collect()
     }
 }
 

@@ -17,8 +17,9 @@ impl Compiler<'_> {
         // walks all states of the pattern.
         let mut units = 1;
         while source.len() <= left && units * UNIT_BYTES <= left {
+            // An attempt that fails has taken its time, too.
+            self.pattern_bytes += units * UNIT_BYTES;
             if let Ok(regex) = RegexBuilder::new(source).size_limit(units * UNIT_BYTES).build() {
-                self.pattern_bytes += units * UNIT_BYTES;
                 compiled = Some(regex);
                 break;
             }

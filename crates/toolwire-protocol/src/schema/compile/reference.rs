@@ -29,9 +29,16 @@ impl<'d> Compiler<'d> {
     }
 
     pub(super) fn resolve(&mut self, pending: &Pending<'d>) -> Result<(), Fault<'d>> {
-        let base = self.resources.get(pending.site.resource).map_or("", |resource| resource.uri.as_str());
         let (relative, fragment) = uri::split_fragment(pending.reference);
-        let Some(resource) = self.by_uri.get(&uri::join(base, relative)).copied() else {
+        self.spend(pending.reference.len(), pending.site, pending.keyword)?;
+        let resource = if relative.is_empty() {
+            self.resources.get(pending.site.resource).map(|resource| resource.first)
+        } else {
+            let uri = uri::join(self.base(pending.site.resource), relative);
+            self.spend(uri.len(), pending.site, pending.keyword)?;
+            self.by_uri.get(uri.as_str()).copied()
+        };
+        let Some(resource) = resource else {
             self.skip(words::shortened(pending.reference));
             return Ok(());
         };
@@ -39,7 +46,7 @@ impl<'d> Compiler<'d> {
         let target = if fragment.is_empty() || fragment.starts_with('/') {
             self.pointed_at(resource, &fragment)?
         } else {
-            self.resources.get(resource).and_then(|resource| resource.anchors.get(&fragment)).copied()
+            self.resources.get(resource).and_then(|resource| resource.anchors.get(&*fragment)).copied()
         };
         let Some(target) = target else {
             let reason = format!("{} is not in this document", words::quoted(pending.reference));

@@ -150,6 +150,9 @@ impl<'s> Run<'s> {
         let Value::Array(items) = at.value else { return true };
         let mut valid = true;
         for (index, item) in items.iter().enumerate() {
+            if !self.charge(1) {
+                return false;
+            }
             if seen.has_item(index) {
                 continue;
             }

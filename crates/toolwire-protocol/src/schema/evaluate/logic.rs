@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{At, Report, Run, Seen};
 use crate::schema::{
     node::NodeId,
-    value::count,
     violation::{Kind, Violation},
     words,
 };
@@ -203,8 +202,11 @@ impl Run<'_> {
         report: &mut Report,
     ) -> bool {
         let Value::Object(members) = at.value else { return true };
-        let mut valid = self.charge(count(schemas.len()));
+        let mut valid = true;
         for (name, schema) in schemas {
+            if !self.charge_lookup(name, members.len()) {
+                return false;
+            }
             if members.contains_key(name) {
                 valid &= self.node(*schema, at, seen, report);
             }

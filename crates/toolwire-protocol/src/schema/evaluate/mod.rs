@@ -21,8 +21,8 @@ use super::{
     words,
 };
 
-/// What building one violation costs, in steps.
-const VIOLATION_STEPS: u64 = 20;
+/// What building one violation costs, in steps: it takes some microseconds.
+const VIOLATION_STEPS: u64 = 100;
 
 /// One application of a program to one value.
 #[derive(Debug)]
@@ -71,6 +71,11 @@ impl<'s> Run<'s> {
         self.gave_up |= self.steps < steps;
         self.steps = self.steps.saturating_sub(steps);
         !self.gave_up
+    }
+
+    /// Takes what finding `name` among so many members costs from the budget; false when it is used up.
+    fn charge_lookup(&mut self, name: &str, members: usize) -> bool {
+        self.charge(super::value::lookup_weight(name, members))
     }
 
     /// Reports a violation when somebody wants it; always false, the verdict of a rule that failed.
@@ -178,7 +183,8 @@ impl<'s> Run<'s> {
 
     /// The outermost resource entered that has the anchor decides.
     fn dynamic_target(&mut self, target: NodeId, anchor: &str) -> NodeId {
-        self.charge(super::value::count(self.scope.len()));
+        let anchors = super::value::lookup_weight(anchor, self.scope.len());
+        self.charge(super::value::count(self.scope.len()).saturating_mul(anchors));
         let anchors = &self.program.dynamic_anchors;
         let found = self.scope.iter().find_map(|resource| anchors.get(*resource)?.get(anchor));
         found.copied().unwrap_or(target)

@@ -35,7 +35,7 @@ impl<'s> Run<'s> {
             if !valid && !report.is_open() {
                 return false;
             }
-            if !self.charge(1 + value::text_weight(name)) {
+            if !self.charge_lookup(name, rules.properties.len()) {
                 return false;
             }
             let below = At { value: member, path: Path::Key(&at.path, name) };
@@ -54,8 +54,11 @@ impl<'s> Run<'s> {
         at: At<'_, '_>,
         report: &mut Report,
     ) -> bool {
-        let mut valid = self.charge(count(rules.required.len()));
+        let mut valid = true;
         for name in &rules.required {
+            if !self.charge_lookup(name, members.len()) {
+                return false;
+            }
             if !members.contains_key(name) {
                 valid = self.fail(report, || missing(at, name, None));
             }
@@ -64,11 +67,16 @@ impl<'s> Run<'s> {
             }
         }
         for (present, needed) in &rules.dependent_required {
+            if !self.charge_lookup(present, members.len()) {
+                return false;
+            }
             if !members.contains_key(present) {
                 continue;
             }
-            valid &= self.charge(count(needed.len()));
             for name in needed {
+                if !self.charge_lookup(name, members.len()) {
+                    return false;
+                }
                 if !members.contains_key(name) {
                     valid = self.fail(report, || missing(at, name, Some(present)));
                 }
@@ -114,6 +122,7 @@ impl<'s> Run<'s> {
             };
         }
         if named && self.program.tracks {
+            self.charge(seen.lookup_weight(name));
             seen.property(name);
         }
         valid
@@ -136,6 +145,7 @@ impl<'s> Run<'s> {
     }
 
     fn property_name(&mut self, schema: NodeId, name: &str, at: At<'_, '_>, report: &mut Report) -> bool {
+        self.charge(value::text_weight(name));
         let value = Value::String(name.to_owned());
         let mut own = if report.is_open() { Report::collecting() } else { Report::quiet() };
         if self.node(schema, At { value: &value, path: at.path }, &mut Seen::default(), &mut own) {
@@ -159,6 +169,9 @@ impl<'s> Run<'s> {
         let closed = self.program.node(child).is_never();
         let mut valid = true;
         for (name, member) in members {
+            if !self.charge(seen.lookup_weight(name)) {
+                return false;
+            }
             if seen.has_property(name) {
                 continue;
             }

@@ -13,6 +13,9 @@ use crate::schema::{
     words,
 };
 
+/// What dividing decimals costs, in steps.
+const MULTIPLE_STEPS: u64 = 5;
+
 impl Run<'_> {
     pub(super) fn wrong_type(&mut self, types: Types, at: At<'_, '_>, report: &mut Report) -> bool {
         self.fail(report, || at.mismatch(Kind::Type, words::types(types), words::named(at.value)))
@@ -39,6 +42,9 @@ impl Run<'_> {
         report: &mut Report,
     ) -> bool {
         let Value::Number(number) = at.value else { return true };
+        if bound == Bound::MultipleOf && !self.charge(MULTIPLE_STEPS) {
+            return false;
+        }
         let order = number::compare(number, limit);
         let holds = match bound {
             Bound::Minimum => order.is_ge(),
@@ -82,6 +88,6 @@ impl Run<'_> {
             self.guesses += 1;
             return true;
         };
-        self.charge((count(text.len()) / 4 + 1).saturating_mul(pattern.weight)) && regex.is_match(text)
+        self.charge((count(text.len()) / 2 + 1).saturating_mul(pattern.weight)) && regex.is_match(text)
     }
 }

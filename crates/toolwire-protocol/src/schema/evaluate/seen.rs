@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::schema::value::{count, lookup_weight, text_weight};
+
 /// The annotations that `unevaluatedProperties` and `unevaluatedItems` look at.
 #[derive(Debug, Default)]
 pub(super) struct Seen<'i> {
     properties: BTreeSet<&'i str>,
+    /// What comparing all of these once costs beyond one step each.
+    weight: u64,
     all_properties: bool,
     /// All items before this one.
     prefix: usize,
@@ -20,7 +24,14 @@ impl<'i> Seen<'i> {
     }
 
     pub(super) fn property(&mut self, name: &'i str) {
-        self.properties.insert(name);
+        if self.properties.insert(name) {
+            self.weight += text_weight(name);
+        }
+    }
+
+    /// What finding or adding a property costs, in steps.
+    pub(super) fn lookup_weight(&self, name: &str) -> u64 {
+        lookup_weight(name, self.properties.len())
     }
 
     pub(super) fn every_property(&mut self) {
@@ -49,13 +60,15 @@ impl<'i> Seen<'i> {
 
     /// How much merging this costs, in steps.
     pub(super) fn size(&self) -> u64 {
-        crate::schema::value::count(self.properties.len() + self.items.len())
+        count(self.properties.len() + self.items.len()) + self.weight
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.all_properties |= other.all_properties;
         self.all_items |= other.all_items;
         self.prefix = self.prefix.max(other.prefix);
+        // What is in both is counted twice, which only makes it dearer.
+        self.weight += other.weight;
         self.properties.extend(other.properties);
         self.items.extend(other.items);
     }

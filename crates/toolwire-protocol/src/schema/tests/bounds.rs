@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{accepts, compile_error, said};
 use crate::schema::{
-    MAX_ALL_PATTERN_BYTES, MAX_INSTANCE_DEPTH, MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
-    MAX_VIOLATIONS, Schema,
+    MAX_ALL_PATTERN_BYTES, MAX_COMPILED_BYTES, MAX_INLINED_VALUES, MAX_INSTANCE_DEPTH, MAX_PATTERN_BYTES,
+    MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, MAX_VIOLATIONS, Schema, inline_local_refs,
 };
 
 /// An array in an array, `depth` times.
@@ -132,4 +132,91 @@ fn long_names_above_many_subschemas_stay_cheap() {
     let schema = json!({"properties": {name.as_str(): {"anyOf": vec![json!({"type": "null"}); 9_000]}}});
     let said = said(&schema, &json!({name.as_str(): 1}));
     assert!(said.ends_with("…: expected null, found 1"), "{}", said.len());
+}
+
+#[test]
+fn a_long_base_and_many_that_are_relative_to_it_are_too_costly() {
+    // Each of them joined to the base would take hundreds of megabytes.
+    let base = format!("http://example.com/{}/", "p".repeat(40_000));
+    let children = |child: &dyn Fn(usize) -> Value| (0..9_000).map(child).collect::<Vec<Value>>();
+    for child in [
+        &(|at: usize| json!({"$id": at.to_string()})) as &dyn Fn(usize) -> Value,
+        &|at| json!({"$ref": format!("other/{at}#/x")}),
+    ] {
+        let error = compile_error(&json!({"$id": base, "allOf": children(child)}));
+        assert!(
+            error.reason.contains(&format!("MAX_COMPILED_BYTES ({MAX_COMPILED_BYTES})")),
+            "{}",
+            error.reason
+        );
+    }
+    // What stays in the document is not relative to anything.
+    let local =
+        json!({"$id": base, "allOf": children(&|_| json!({"$ref": "#/$defs/a"})), "$defs": {"a": true}});
+    assert!(Schema::compile(&local).is_ok());
+    let large = json!({"const": "x".repeat(MAX_COMPILED_BYTES)});
+    assert_eq!(compile_error(&large).path, "/const");
+}
+
+#[test]
+fn patterns_that_fail_are_paid_for() {
+    // Each alone is tried in all sizes before it is given up.
+    let many: Vec<Value> = (0..9_000).map(|at| json!({"pattern": format!("(a{{999}}){{99{at}}}")})).collect();
+    assert_eq!(Schema::compile(&json!({"allOf": many})).unwrap().skipped().len(), 9_000);
+}
+
+#[test]
+fn long_names_are_paid_for_wherever_they_are_looked_up() {
+    let name = "n".repeat(200_000);
+    let member = |last: &str| format!("{name}{last}");
+    let instance: Value = (0..40).map(|at| (member(&at.to_string()), json!(1))).collect::<Map<_, _>>().into();
+    for rule in [
+        json!({"dependentSchemas": {member("x"): true}}),
+        json!({"dependentRequired": {member("x"): ["a"]}}),
+        json!({"dependentRequired": {member("1"): [member("2")]}}),
+        json!({"required": [member("1")]}),
+        json!({"properties": {member("x"): true}}),
+        json!({"propertyNames": {"minLength": 1}}),
+        json!({"properties": {member("1"): true}, "unevaluatedProperties": true}),
+    ] {
+        let schema = json!({"allOf": vec![json!({"$ref": "#/$defs/rule"}); 2_000], "$defs": {"rule": rule}});
+        let said = said(&schema, &instance);
+        assert!(
+            said.starts_with("schema too costly"),
+            "{} {}",
+            rule.as_object().unwrap().keys().next().unwrap(),
+            said.len()
+        );
+        accepts(&rule, std::slice::from_ref(&instance));
+    }
+}
+
+#[test]
+fn items_that_are_only_looked_at_are_paid_for() {
+    let rule = json!({"items": true, "unevaluatedItems": false});
+    let schema = json!({"allOf": vec![json!({"$ref": "#/$defs/rule"}); 5_000], "$defs": {"rule": rule}});
+    assert!(said(&schema, &json!(vec![0; 1_000])).starts_with("schema too costly"));
+}
+
+#[test]
+fn what_a_message_lists_does_not_depend_on_how_much_there_is() {
+    let properties: Map<String, Value> = (0..9_000).map(|at| (format!("p{at}"), json!(true))).collect();
+    let closed = json!({"properties": properties, "additionalProperties": false});
+    let schema = json!({"anyOf": vec![json!({"$ref": "#/$defs/closed"}); 900], "$defs": {"closed": closed}});
+    let said = said(&schema, &json!({"other": 1}));
+    assert!(said.len() < 2_000, "{}", said.len());
+}
+
+#[test]
+fn names_are_counted_when_references_are_replaced() {
+    let definition = json!({"properties": {"n".repeat(100_000): {"type": "string"}}});
+    let uses: Vec<Value> = (0..1_000).map(|_| json!({"$ref": "#/$defs/a"})).collect();
+    let error = inline_local_refs(json!({"allOf": uses, "$defs": {"a": definition}})).unwrap_err();
+    assert!(error.reason.contains(&MAX_INLINED_VALUES.to_string()), "{error}");
+    // Long names that refer to each other are looked up by number.
+    let name = |at: usize| format!("{}{at}", "n".repeat(200));
+    let uses: Vec<Value> = (0..110).map(|at| json!({"$ref": format!("#/$defs/{}", name(at))})).collect();
+    let definitions: Map<String, Value> = (0..110).map(|at| (name(at), json!({"anyOf": uses}))).collect();
+    let error = inline_local_refs(json!({"$defs": definitions})).unwrap_err();
+    assert_eq!(error.reason, "too many definitions that refer to each other");
 }

@@ -6,7 +6,7 @@ mod unit;
 use std::cmp::Reverse;
 
 use parameters::Parameters;
-use unit::{Unit, decode, units};
+use unit::{Unit, decode, numbers, units};
 
 use super::{Expression, MAX_URI_BYTES, Modifier, Operator, Part, Value, VarSpec, Variables};
 
@@ -19,7 +19,7 @@ pub(super) struct Program {
 #[derive(Clone, Debug)]
 enum Step {
     /// These units, and no others.
-    Literal(Vec<Unit>),
+    Literal(Vec<u16>),
     /// The value of a variable.
     Run(Run),
     /// The steps from here to the given one may be left out.
@@ -51,24 +51,31 @@ impl Table {
 }
 
 impl Program {
-    pub(super) fn compile(parts: &[Part]) -> Self {
+    /// `None` if a literal is no part of a URI, which the parser has made sure of.
+    pub(super) fn compile(parts: &[Part]) -> Option<Self> {
         let mut steps = Vec::new();
         for (index, part) in parts.iter().enumerate() {
             match part {
-                // A literal was encoded when it was parsed, so that all its octets can be read.
-                Part::Literal(text) => steps.push(Step::Literal(units(text).unwrap_or_default())),
+                Part::Literal(text) => steps.push(Step::Literal(numbers(&units(text)?))),
                 Part::Expression(expression) => {
                     let announced = announced(parts.get(index + 1..).unwrap_or_default());
-                    compile_expression(expression, &announced, &mut steps);
+                    compile_expression(expression, &announced, &mut steps)?;
                 }
             }
         }
-        Self { steps }
+        Some(Self { steps })
     }
 
     pub(super) fn run(&self, uri: &str) -> Option<Variables> {
         let units = if uri.len() > MAX_URI_BYTES { None } else { units(uri) }?;
-        let table = self.table(&units);
+        let numbers = numbers(&units);
+        // Most URIs differ from most templates in how they start, and the table is large.
+        if let Some(Step::Literal(first)) = self.steps.first()
+            && !numbers.starts_with(first)
+        {
+            return None;
+        }
+        let table = self.table(&units, &numbers);
         let mut captures = Vec::new();
         let (mut step, mut position) = (0, 0);
         if !table.is_good(0, 0) {
@@ -100,7 +107,8 @@ impl Program {
     }
 
     /// Fills the table from the last step to the first: work and size are (steps + 1) × (units + 1).
-    fn table(&self, units: &[Unit]) -> Table {
+    /// Literals are compared as plain `numbers`, many at once: they take (bytes of literals) × (units) at worst.
+    fn table(&self, units: &[Unit], numbers: &[u16]) -> Table {
         let mut end = vec![false; units.len()];
         end.push(true);
         let mut table = Table { rows: vec![Vec::new(); self.steps.len()] };
@@ -112,7 +120,7 @@ impl Program {
                 Step::Literal(literal) => all
                     .map(|at| {
                         next(at + literal.len())
-                            && units.get(at..).is_some_and(|rest| rest.starts_with(literal))
+                            && numbers.get(at..).is_some_and(|rest| rest.starts_with(literal))
                     })
                     .collect(),
                 Step::Run(run) => run.row(units, next),
@@ -236,7 +244,7 @@ fn announced(rest: &[Part]) -> Vec<u8> {
     next.into_iter().chain(later).flat_map(|operator| operator.first().bytes()).collect()
 }
 
-fn compile_expression(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>) {
+fn compile_expression(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>) -> Option<()> {
     let operator = expression.operator;
     match operator {
         Operator::PathParameter | Operator::Query => {
@@ -247,16 +255,17 @@ fn compile_expression(expression: &Expression, announced: &[u8], steps: &mut Vec
             _ => steps.push(Step::Parameters(Parameters::new(operator, &expression.specs))),
         },
         Operator::Simple | Operator::Reserved | Operator::Fragment | Operator::Label | Operator::Path => {
-            compile_runs(expression, announced, steps);
+            compile_runs(expression, announced, steps)?;
         }
     }
+    Some(())
 }
 
 /// Compiles an expression whose values stand without their names.
 ///
 /// Each value after the first one may be missing, and so may the first if a character announces it. What is
 /// missing takes everything after it along.
-fn compile_runs(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>) {
+fn compile_runs(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>) -> Option<()> {
     let operator = expression.operator;
     let mut optional = Vec::new();
     for (index, spec) in expression.specs.iter().enumerate() {
@@ -265,7 +274,7 @@ fn compile_runs(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>
             optional.push(steps.len());
             // The target is not known before the whole expression is compiled.
             steps.push(Step::Optional(0));
-            steps.push(Step::Literal(units(lead).unwrap_or_default()));
+            steps.push(Step::Literal(numbers(&units(lead)?)));
         }
         steps.push(Step::Run(Run::new(expression, spec, announced)));
     }
@@ -275,6 +284,7 @@ fn compile_runs(expression: &Expression, announced: &[u8], steps: &mut Vec<Step>
             *target = end;
         }
     }
+    Some(())
 }
 
 impl Run {

@@ -36,6 +36,11 @@ pub(super) fn units(uri: &str) -> Option<Vec<Unit>> {
     Some(units)
 }
 
+/// The units as numbers, which the machine compares many at once.
+pub(super) fn numbers(units: &[Unit]) -> Vec<u16> {
+    units.iter().map(|unit| u16::from(unit.octet) | u16::from(unit.encoded) << 8).collect()
+}
+
 fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }

@@ -36,7 +36,7 @@ fn variables() -> Variables {
 
 fn check(table: &[(&str, &str)]) {
     for (source, expected) in table {
-        assert_eq!(template(source).expand(&variables()), *expected, "{source}");
+        assert_eq!(template(source).expand(&variables()).unwrap(), *expected, "{source}");
     }
 }
 
@@ -213,4 +213,18 @@ fn query_continuation() {
         ("{&keys}", "&keys=semi,%3B,dot,.,comma,%2C"),
         ("{&keys*}", "&semi=%3B&dot=.&comma=%2C"),
     ]);
+}
+
+#[test]
+fn what_a_template_repeats_is_not_expanded_without_end() {
+    let template = template(&"{x}".repeat(64));
+    let short = Variables::from([("x", "y".repeat(MAX_EXPANDED_BYTES / 64))]);
+    assert_eq!(template.expand(&short).unwrap().len(), MAX_EXPANDED_BYTES);
+    for value in
+        ["y".repeat(MAX_EXPANDED_BYTES / 64 + 1), "ä".repeat(MAX_EXPANDED_BYTES / 64), "y".repeat(10_000_000)]
+    {
+        assert_eq!(template.expand(&Variables::from([("x", value)])), Err(ExpansionTooLong));
+    }
+    let list = Variables::from([("x", vec![String::new(); MAX_EXPANDED_BYTES + 2])]);
+    assert_eq!(template.expand(&list), Err(ExpansionTooLong));
 }

@@ -107,6 +107,17 @@ fn content_nested_without_end_is_refused_and_does_not_exhaust_the_stack() {
 }
 
 #[test]
+fn content_before_its_type_is_read_again_only_a_few_times() {
+    let nested = |levels: usize| {
+        let (open, close) = (r#"{"toolUseId":"1","content":["#, r#"],"type":"tool_result"}"#);
+        format!("{}{}", open.repeat(levels), close.repeat(levels))
+    };
+    assert!(serde_json::from_str::<Content>(&nested(8)).is_ok());
+    let error = refusal::<Content>(&nested(60));
+    assert!(error.contains("content is nested deeper than 8 levels"), "{error}");
+}
+
+#[test]
 fn sampling_content_is_written_in_the_shape_it_came_in() {
     let one: SamplingMessage = round_trip(r#"{"role":"user","content":{"type":"text","text":"a"}}"#);
     assert!(matches!(one.content, OneOrMany::One(_)));
