@@ -176,7 +176,7 @@ impl ClientBuilder {
     /// the transport, and what was lost in words. It is called while messages are sent and read, so it must
     /// neither block nor call the client.
     ///
-    /// Headers are no messages, so credentials in them do not come here; those in messages do.
+    /// Headers are not messages, so credentials in them do not come here; those in messages do.
     ///
     /// ```
     /// # use toolwire_client::{Client, Error, Observed};

@@ -115,7 +115,7 @@ impl Error {
     }
 
     pub(crate) fn invalid_response(method: &MethodName, why: impl fmt::Display) -> Self {
-        let text = format!("the answer to {method} makes no sense: {why}");
+        let text = format!("the answer to {method} is not valid: {why}");
         Self::new(ErrorKind::InvalidResponse, Delivery::Unknown, text)
     }
 

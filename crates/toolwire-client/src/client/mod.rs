@@ -5,10 +5,10 @@ mod methods;
 mod operation;
 mod outcome;
 mod pages;
-mod perform;
 mod raw;
+mod requester;
 mod restore;
-mod wire;
+mod typed_request;
 
 use std::{
     fmt,
@@ -27,10 +27,10 @@ pub use call::CallBuilder;
 pub use operation::Operation;
 pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
-pub(crate) use perform::{CONTEXT, Options};
 pub use raw::Raw;
+pub(crate) use requester::{Failure, InFlight, Pace, Requester};
 pub(crate) use restore::Restoration;
-pub(crate) use wire::{Failure, InFlight, Pace, Wire};
+pub(crate) use typed_request::{CONTEXT, Options};
 
 /// A connection to a server, whatever protocol version it speaks.
 ///
@@ -55,7 +55,7 @@ pub struct Client {
 }
 
 struct Inner {
-    wire: Wire,
+    requester: Requester,
     settings: Settings,
     session: Session,
 }
@@ -87,9 +87,9 @@ pub(crate) struct Session {
 }
 
 impl Client {
-    pub(crate) fn new(wire: Wire, settings: Settings, session: Session) -> Self {
-        let inner = Arc::new(Inner { wire, settings, session });
-        inner.wire.host.restoration.by(WeakClient { inner: Arc::downgrade(&inner) });
+    pub(crate) fn new(requester: Requester, settings: Settings, session: Session) -> Self {
+        let inner = Arc::new(Inner { requester, settings, session });
+        inner.requester.host.restoration.by(WeakClient { inner: Arc::downgrade(&inner) });
         Self { inner }
     }
 
@@ -120,15 +120,15 @@ impl Client {
 
     /// What carries the messages: for transports that have more to offer.
     pub fn link(&self) -> &Arc<dyn Link> {
-        &self.inner.wire.link
+        &self.inner.requester.link
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
-        &self.inner.wire
+    pub(crate) fn requester(&self) -> &Requester {
+        &self.inner.requester
     }
 
     pub(crate) fn host(&self) -> &Host {
-        &self.inner.wire.host
+        &self.inner.requester.host
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -18,7 +18,7 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::{Client, operation::Operation, perform::Options};
+use super::{Client, operation::Operation, typed_request::Options};
 use crate::{
     error::{Delivery, Error, ErrorKind},
     settings::MAX_PAGES,

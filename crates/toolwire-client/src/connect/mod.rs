@@ -12,13 +12,13 @@ pub use connector::{Connection, Connector, kind};
 pub use era_cache::{EraCache, MAX_REMEMBERED_SERVERS};
 
 use crate::{
-    client::{Client, Wire},
+    client::{Client, Requester},
     error::{Delivery, Error, ErrorKind},
     host::{Handlers, Host},
     link::Inbox,
     settings::Settings,
 };
-use handshake::{Handshake, Opening, Trouble};
+use handshake::{Handshake, HandshakeError, Opening};
 
 /// Everything that a client brings to a connection.
 pub(crate) struct Plan {
@@ -60,8 +60,8 @@ async fn attempt<K, C: Connector<K>>(
                 .with_source(error)
         })?;
         let Connection { link, key, again, fallback } = made;
-        let wire = Wire::new(link, host);
-        let handshake = Handshake { wire: &wire, settings: &settings, info: &info };
+        let requester = Requester::new(link, host);
+        let handshake = Handshake { requester: &requester, settings: &settings, info: &info };
         let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.version(key));
         let first = opening.is_none();
         let this = opening.take().unwrap_or_else(|| Opening::first(settings.era, remembered));
@@ -70,21 +70,21 @@ async fn attempt<K, C: Connector<K>>(
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
                     eras.remember(key, session.envelope.version());
                 }
-                let client = Client::new(wire, settings, session);
+                let client = Client::new(requester, settings, session);
                 ask_for_logs(&client).await;
                 return Ok(client);
             }
-            Err(Trouble::Failed(error)) => {
+            Err(HandshakeError::Failed(error)) => {
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
                     eras.forget(&key);
                 }
                 return Err(error);
             }
-            Err(Trouble::Restart(next, error)) => {
+            Err(HandshakeError::Restart(next, error)) => {
                 connector = again.filter(|_| first).ok_or_else(|| error.with_hint(START_AGAIN))?;
                 opening = Some(next);
             }
-            Err(Trouble::Elsewhere(next, error)) => {
+            Err(HandshakeError::Elsewhere(next, error)) => {
                 let Some(other) = fallback.filter(|_| first) else { return Err(error) };
                 *elsewhere = Some(error);
                 connector = other;
@@ -95,7 +95,7 @@ async fn attempt<K, C: Connector<K>>(
 }
 
 /// What to do about a server that does not survive the first message.
-const START_AGAIN: &str = "if it is an old server that cannot bear to be asked for its version, pin the legacy era \
+const START_AGAIN: &str = "if it is an old server that cannot handle a request for its version, pin the legacy era \
                            or connect with a closure that starts it again";
 
 /// Tells a legacy server once what a modern one is told with each request.

@@ -1,9 +1,9 @@
 //! The client as a host: what it answers, remembers and passes on when the server speaks first.
 
-mod desk;
 mod elicit;
+mod handler_clock;
 mod handlers;
-mod thinking;
+mod request_queue;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -29,8 +29,8 @@ use crate::{
     observe::Observer,
     settings::{Limits, Settings},
 };
-use desk::{Answer, Desk};
-use thinking::Thinking;
+use handler_clock::HandlerClock;
+use request_queue::{Answer, RequestQueue};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
@@ -38,11 +38,11 @@ pub(crate) struct Host {
     limits: Limits,
     clock: Arc<dyn Clock>,
     version: OnceLock<Version>,
-    desk: Mutex<Desk>,
+    queue: Mutex<RequestQueue>,
     cache: Mutex<ResponseCache>,
     pub(crate) hub: Hub,
     pub(crate) restoration: Restoration,
-    pub(crate) thinking: Thinking,
+    pub(crate) handler_clock: HandlerClock,
 }
 
 impl Host {
@@ -52,11 +52,11 @@ impl Host {
             limits: settings.limits,
             clock: Arc::clone(&settings.clock),
             version: OnceLock::new(),
-            desk: Mutex::default(),
+            queue: Mutex::default(),
             cache: Mutex::new(ResponseCache::new(settings.cache)),
             hub: Hub::default(),
             restoration: Restoration::default(),
-            thinking: Thinking::default(),
+            handler_clock: HandlerClock::default(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Host {
             answer(respond(&request.id, "{}"));
         } else {
             match question(&request) {
-                Ok(question) => Desk::accept(this, request.id, question, answer),
+                Ok(question) => RequestQueue::accept(this, request.id, question, answer),
                 Err(error) => answer(write_error(Some(&request.id), &error)),
             }
         }
@@ -143,7 +143,7 @@ impl Host {
                     id: RequestId,
                 }
                 if let Ok(Cancelled { id }) = params.decode() {
-                    Desk::cancel(self, &id);
+                    RequestQueue::cancel(self, &id);
                     self.hub.cancelled(&id);
                 }
             }
@@ -159,7 +159,7 @@ impl Host {
 
     /// The connection is over.
     pub(crate) fn closed(&self, why: &str) {
-        Desk::close(self);
+        RequestQueue::close(self);
         self.hub.closed(why);
     }
 }

@@ -225,15 +225,15 @@ impl Core {
         }
     }
 
-    /// Deals with what is no message; always `false`.
+    /// Deals with what is not a message; always `false`.
     fn reject(&self, fault: &EnvelopeFault, inbox: &Inbox) -> bool {
-        inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
-        tracing::warn!(%fault, "the server sent something that is no message");
+        inbox.unreadable(format_args!("the server sent something that is not a message: {fault}"));
+        tracing::warn!(%fault, "the server sent something that is not a message");
         let Some(id) = &fault.id else { return false };
         match fault.kind {
             FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
                 if let Some(feed) = self.take(id) {
-                    let text = format!("the server's answer is no message: {fault}");
+                    let text = format!("the server's answer is not a message: {fault}");
                     let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
                     feed.finish(Err(error.into()));
                 }
@@ -370,7 +370,7 @@ async fn read_loop<S: Source>(
         };
         garbage = if good { 0 } else { garbage + 1 };
         if garbage >= MAX_CONSECUTIVE_GARBAGE {
-            break Some(format!("the server sent {garbage} things in a row that are no messages"));
+            break Some(format!("the server sent {garbage} things in a row that are not messages"));
         }
         // A server that never pauses must not keep the other tasks of this thread waiting.
         tokio::task::coop::consume_budget().await;

@@ -49,7 +49,7 @@ impl Inbox {
         }
     }
 
-    /// Something came that is no message, or that belongs to nothing. Only those who
+    /// Something came that is not a message, or that belongs to nothing. Only those who
     /// [observe](crate::ClientBuilder::observe) hear of it.
     pub fn unreadable(&self, why: impl fmt::Display) {
         if let Some(observer) = self.host.observer() {

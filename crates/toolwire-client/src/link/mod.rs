@@ -99,7 +99,7 @@ pub enum LinkErrorKind {
     Unreachable,
     /// The answer is no JSON-RPC message.
     Malformed,
-    /// An HTTP status that is no success, with the JSON-RPC error in its body.
+    /// An HTTP status other than success, with the JSON-RPC error in its body.
     Status(u16, Option<RpcError>),
 }
 

@@ -10,7 +10,7 @@ use super::lane::{Closed, Refused};
 #[derive(Debug, Default)]
 pub(super) struct State {
     limits: Limits,
-    /// Who writes next: each lane with messages stands here exactly once.
+    /// Who writes next: each lane with messages is in here exactly once.
     turns: VecDeque<Turn>,
     lanes: Vec<Slot>,
     free: Vec<usize>,

@@ -39,7 +39,7 @@ async fn junk_is_skipped_counted_and_kept() {
     assert_eq!(junk.lines.back().unwrap(), "no 6");
     let why = diagnostics.why_closed().await.unwrap();
     assert!(why.contains("ended with exit code 0"), "{why}");
-    assert!(why.contains("8 lines on standard output were no messages, the last:\n  no 2\n"), "{why}");
+    assert!(why.contains("8 lines on standard output were not messages, the last:\n  no 2\n"), "{why}");
 }
 
 #[tokio::test]

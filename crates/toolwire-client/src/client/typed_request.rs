@@ -15,7 +15,7 @@ use toolwire_transport::BoxFuture;
 use super::{
     Client,
     operation::Operation,
-    wire::{Failure, InFlight, OnProgress, Pace},
+    requester::{Failure, InFlight, OnProgress, Pace},
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
@@ -97,16 +97,16 @@ impl Client {
         before: impl FnOnce(&toolwire_protocol::RequestId),
     ) -> Result<InFlight, Error> {
         let method = MethodName::from(method);
-        let wire = self.wire();
-        let id = wire.next_id();
+        let requester = self.requester();
+        let id = requester.next_id();
         let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
-        Ok(wire.launch(Outgoing { id, method, message }, true))
+        Ok(requester.launch(Outgoing { id, method, message }, true))
     }
 
     pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {
-        self.wire().explain(&method.into(), Failure::Exchange(error)).await
+        self.requester().explain(&method.into(), Failure::Exchange(error)).await
     }
 
     fn pace(&self, options: &Options) -> Pace {
@@ -127,13 +127,13 @@ impl Client {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let with_progress = options.progress.is_some();
-        let request = self.wire().request(self.envelope(), method, params, meta, with_progress);
+        let request = self.requester().request(self.envelope(), method, params, meta, with_progress);
         let request = request.map_err(|error| Error::invalid_params(method, error))?;
-        let failure = match self.wire().carry(request, true, options.progress.as_mut(), pace).await {
+        let failure = match self.requester().carry(request, true, options.progress.as_mut(), pace).await {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
-        Err(self.wire().explain(method, failure).await)
+        Err(self.requester().explain(method, failure).await)
     }
 
     /// Does everything that belongs to a typed request.

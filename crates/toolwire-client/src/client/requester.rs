@@ -29,7 +29,7 @@ use crate::{
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 
 /// A connection and the ids that were used on it.
-pub(crate) struct Wire {
+pub(crate) struct Requester {
     pub(crate) link: Arc<dyn Link>,
     pub(crate) host: Arc<Host>,
     ids: AtomicI64,
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     Unwritable(serde_json::Error),
 }
 
-impl Wire {
+impl Requester {
     pub(crate) fn new(link: Arc<dyn Link>, host: Arc<Host>) -> Self {
         Self { link, host, ids: AtomicI64::new(1) }
     }
@@ -109,7 +109,7 @@ impl Wire {
                     if Instant::now() >= deadline {
                         break Err(Failure::Timeout(watch.limit()));
                     }
-                    // Somebody was thinking in the meantime, and that time does not count.
+                    // A handler of this client was running in the meantime, and that time does not count.
                     timer.as_mut().reset(deadline);
                     continue;
                 }
@@ -255,7 +255,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if self.open {
-            // That nobody waits any more is no failure of the link.
+            // That nobody waits any more is not a failure of the link.
             self.exchange.unobserve();
             self.link.abandon(&self.id, self.tell);
         }
@@ -276,27 +276,27 @@ struct Stopwatch<'a> {
     total: Mark,
 }
 
-/// A moment, and how long somebody had been thinking by then.
+/// A moment, and how long handlers had been running by then.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Instant,
-    thought: Duration,
+    in_handlers: Duration,
 }
 
 impl<'a> Stopwatch<'a> {
     fn start(host: &'a Host, pace: &'a Pace) -> Self {
-        let mark = Mark { at: Instant::now(), thought: host.thinking.time() };
+        let mark = Mark { at: Instant::now(), in_handlers: host.handler_clock.time() };
         Self { host, pace, idle: mark, total: mark }
     }
 
     /// There was progress: the idle time begins again.
     fn again(&mut self) {
-        self.idle = Mark { at: Instant::now(), thought: self.host.thinking.time() };
+        self.idle = Mark { at: Instant::now(), in_handlers: self.host.handler_clock.time() };
     }
 
     fn deadline(&self) -> Instant {
-        let thought = self.host.thinking.time();
-        self.idle.after(self.pace.idle, thought).min(self.total.after(self.pace.total, thought))
+        let in_handlers = self.host.handler_clock.time();
+        self.idle.after(self.pace.idle, in_handlers).min(self.total.after(self.pace.total, in_handlers))
     }
 
     /// The limit that is reached first.
@@ -307,22 +307,22 @@ impl<'a> Stopwatch<'a> {
     }
 
     fn elapsed(&self) -> Duration {
-        let thought = self.host.thinking.time().saturating_sub(self.total.thought);
-        self.total.at.elapsed().saturating_sub(thought)
+        let in_handlers = self.host.handler_clock.time().saturating_sub(self.total.in_handlers);
+        self.total.at.elapsed().saturating_sub(in_handlers)
     }
 }
 
 impl Mark {
-    fn after(self, time: Duration, thought: Duration) -> Instant {
-        self.at + time.min(FOR_EVER) + thought.saturating_sub(self.thought)
+    fn after(self, time: Duration, in_handlers: Duration) -> Instant {
+        self.at + time.min(FOR_EVER) + in_handlers.saturating_sub(self.in_handlers)
     }
 }
 
 /// Longer than anyone waits, and short enough for a clock: thirty years.
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire").field("link", &self.link).finish_non_exhaustive()
+        f.debug_struct("Requester").field("link", &self.link).finish_non_exhaustive()
     }
 }

@@ -17,12 +17,12 @@ pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
 
 /// The requests that are being answered and those that wait for it.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct RequestQueue {
     /// Dropping a sender cancels the handler.
     running: HashMap<RequestId, oneshot::Sender<()>>,
     waiting: VecDeque<Waiting>,
     /// How many tasks answer requests, one after the other.
-    clerks: usize,
+    workers: usize,
     closed: bool,
 }
 
@@ -35,43 +35,43 @@ struct Waiting {
 /// A request that is being answered, and what tells that it is cancelled.
 type Begun = (Waiting, oneshot::Receiver<()>);
 
-impl Desk {
+impl RequestQueue {
     /// Begins with a request, lets it wait, or refuses it.
     pub(super) fn accept(host: &Arc<Host>, id: RequestId, question: InputRequest, answer: Answer) {
         let limits = host.limits();
-        let mut desk = lock(&host.desk);
-        let refusal = if desk.closed {
+        let mut queue = lock(&host.queue);
+        let refusal = if queue.closed {
             return;
-        } else if desk.running.contains_key(&id) || desk.waiting.iter().any(|waiting| waiting.id == id) {
+        } else if queue.running.contains_key(&id) || queue.waiting.iter().any(|waiting| waiting.id == id) {
             RpcError::invalid_request("a request with this id is being answered already")
-        } else if desk.clerks < limits.concurrent_handlers {
-            desk.clerks += 1;
-            let begun = desk.begin(Waiting { id, question, answer });
-            drop(desk);
-            tokio::spawn(clerk(Arc::clone(host), begun));
+        } else if queue.workers < limits.concurrent_handlers {
+            queue.workers += 1;
+            let begun = queue.begin(Waiting { id, question, answer });
+            drop(queue);
+            tokio::spawn(worker(Arc::clone(host), begun));
             return;
-        } else if desk.waiting.len() < limits.queued_server_requests {
-            return desk.waiting.push_back(Waiting { id, question, answer });
+        } else if queue.waiting.len() < limits.queued_server_requests {
+            return queue.waiting.push_back(Waiting { id, question, answer });
         } else {
             RpcError::internal("this client is busy")
         };
-        drop(desk);
+        drop(queue);
         answer(write_error(Some(&id), &refusal));
     }
 
     /// The server no longer wants an answer.
     pub(super) fn cancel(host: &Host, id: &RequestId) {
-        let mut desk = lock(&host.desk);
-        desk.waiting.retain(|waiting| waiting.id != *id);
-        desk.running.remove(id);
+        let mut queue = lock(&host.queue);
+        queue.waiting.retain(|waiting| waiting.id != *id);
+        queue.running.remove(id);
     }
 
     /// Nobody is there any more to be answered.
     pub(super) fn close(host: &Host) {
-        let mut desk = lock(&host.desk);
-        desk.closed = true;
-        desk.running.clear();
-        desk.waiting.clear();
+        let mut queue = lock(&host.queue);
+        queue.closed = true;
+        queue.running.clear();
+        queue.waiting.clear();
     }
 
     fn begin(&mut self, waiting: Waiting) -> Begun {
@@ -80,23 +80,23 @@ impl Desk {
         (waiting, cancelled)
     }
 
-    /// The next request; without one the clerk goes home.
+    /// The next request; without one the worker ends.
     fn next(&mut self, done: &RequestId) -> Option<Begun> {
         self.running.remove(done);
         let next = self.waiting.pop_front();
         if next.is_none() {
-            self.clerks -= 1;
+            self.workers -= 1;
         }
         next.map(|waiting| self.begin(waiting))
     }
 }
 
 /// Answers one request, and then those that wait.
-async fn clerk(host: Arc<Host>, first: Begun) {
+async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
     while let Some((Waiting { id, question, answer }, cancelled)) = begun {
         let outcome = {
-            let _thought = host.thinking.begin();
+            let _running = host.handler_clock.begin();
             tokio::select! {
                 biased;
                 outcome = host.fulfil(question) => Some(outcome),
@@ -108,6 +108,6 @@ async fn clerk(host: Arc<Host>, first: Begun) {
             Some(Err(error)) => answer(write_error(Some(&id), &error)),
             None => tracing::debug!(%id, "the server cancelled its request"),
         }
-        begun = lock(&host.desk).next(&id);
+        begun = lock(&host.queue).next(&id);
     }
 }
