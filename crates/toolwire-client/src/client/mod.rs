@@ -1,6 +1,7 @@
 //! The handle to a connected server.
 
 mod call;
+mod list_budget;
 mod methods;
 mod operation;
 mod outcome;
@@ -78,6 +79,19 @@ impl fmt::Debug for WeakClient {
     }
 }
 
+/// What a client holds; from [`Client::usage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Bytes of messages that nobody has taken yet, of at most
+    /// [`ClientLimits::waiting_bytes`](crate::ClientLimits::waiting_bytes).
+    pub waiting_bytes: usize,
+    /// Bytes of stored results, of at most [`ClientLimits::cache_bytes`](crate::ClientLimits::cache_bytes).
+    pub cached_bytes: usize,
+    /// Listeners that are open, of at most [`ClientLimits::listeners`](crate::ClientLimits::listeners).
+    pub listeners: usize,
+}
+
 /// What was agreed on when the connection was made.
 pub(crate) struct Session {
     pub(crate) envelope: RequestEnvelope,
@@ -121,6 +135,16 @@ impl Client {
     /// What carries the messages: for transports that have more to offer.
     pub fn link(&self) -> &Arc<dyn Link> {
         &self.inner.requester.link
+    }
+
+    /// What the client holds at present of what the server has sent.
+    pub fn usage(&self) -> Usage {
+        let host = self.host();
+        Usage {
+            waiting_bytes: host.ledger.used(),
+            cached_bytes: host.with_cache(|cache, _| cache.bytes()),
+            listeners: host.hub.len(),
+        }
     }
 
     pub(crate) fn requester(&self) -> &Requester {

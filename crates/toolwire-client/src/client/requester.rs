@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use toolwire_protocol::{
     MethodName, Notification, Params, RequestId,
     codec::{RequestEnvelope, RequestMeta},
@@ -133,17 +133,24 @@ impl Requester {
 
     /// Sends a request, and leaves waiting to the caller.
     pub(crate) fn launch(&self, request: Outgoing, tell: bool) -> InFlight {
-        let Some(observer) = self.host.observer() else {
-            return InFlight::new(Arc::clone(&self.link), request, tell);
-        };
-        observer.sent(request.message.clone());
+        let observer = self.host.observer();
+        if let Some(observer) = observer {
+            observer.sent(request.message.clone());
+        }
         let flight = InFlight::new(Arc::clone(&self.link), request, tell);
-        flight.exchange.observe(observer.clone(), flight.id.clone());
+        if let Some(observer) = observer {
+            flight.exchange.observe(observer.clone(), flight.id.clone());
+        }
+        flight.exchange.account(Arc::clone(&self.host.ledger));
         flight
     }
 
-    /// Sends a notification.
+    /// Sends a notification, when the server reads.
     pub(crate) async fn notify(&self, method: &MethodName, message: Bytes) -> Result<(), Error> {
+        let patience = self.host.limits().request_timeout;
+        if !self.link.has_room() && timeout(patience, self.link.room()).await.is_err() {
+            return Err(self.explain(method, Failure::NotTaken(patience)).await);
+        }
         if let Some(observer) = self.host.observer() {
             observer.sent(message.clone());
         }
@@ -184,6 +191,10 @@ impl Requester {
                 Error::new(ErrorKind::Connect, error.delivery, text).with_status(status)
             }
             LinkErrorKind::Refused => Error::invalid_params(method, error.message),
+            LinkErrorKind::Limit(limit) => {
+                let text = format!("{method} failed: {}", error.message);
+                Error::new(ErrorKind::TooLarge, error.delivery, text).with_limit(limit)
+            }
             kind => {
                 Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))
             }
@@ -195,6 +206,7 @@ const fn error_kind(kind: &LinkErrorKind) -> ErrorKind {
     match kind {
         LinkErrorKind::Cancelled => ErrorKind::Cancelled,
         LinkErrorKind::Busy => ErrorKind::Busy,
+        LinkErrorKind::Limit(_) => ErrorKind::TooLarge,
         LinkErrorKind::Refused => ErrorKind::InvalidParams,
         LinkErrorKind::Malformed => ErrorKind::InvalidResponse,
         LinkErrorKind::Unreachable | LinkErrorKind::Status(..) => ErrorKind::Connect,

@@ -14,13 +14,14 @@ use toolwire_transport::BoxFuture;
 
 use super::{
     Client,
+    list_budget::ListBudget,
     operation::Operation,
     requester::{Failure, InFlight, OnProgress, Pace},
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, Outgoing},
-    settings::{MAX_QUESTIONS_PER_ROUND, MAX_ROUNDS, pause},
+    settings::{MAX_QUESTIONS_PER_ROUND, pause},
 };
 
 /// What one request is sent with, where it differs from the client's settings.
@@ -32,6 +33,15 @@ pub(crate) struct Options {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) fresh: bool,
     pub(crate) progress: Option<OnProgress>,
+    /// What is left of the budget of the list that the result is a page of.
+    pub(super) budget: Option<Box<ListBudget>>,
+}
+
+impl Options {
+    /// Takes a page of a list into account before it is decoded.
+    fn charge<T: Operation>(&mut self, text: &str) -> Result<(), Error> {
+        self.budget.as_mut().map_or(Ok(()), |budget| budget.charge(T::METHOD, text))
+    }
 }
 
 /// What a modern result turned out to be.
@@ -110,10 +120,10 @@ impl Client {
     }
 
     fn pace(&self, options: &Options) -> Pace {
-        let settings = self.settings();
+        let limits = &self.settings().limits;
         Pace {
-            idle: options.timeout.unwrap_or(settings.request_timeout),
-            total: options.total_timeout.unwrap_or(settings.total_timeout),
+            idle: options.timeout.unwrap_or(limits.request_timeout),
+            total: options.total_timeout.unwrap_or(limits.total_timeout),
         }
     }
 
@@ -146,15 +156,18 @@ impl Client {
         let key = T::cache_key(params).filter(|_| self.version().is_modern());
         if let Some(key) = key.as_ref().filter(|_| !options.fresh)
             && let Some(stored) = self.host().with_cache(|cache, now| cache.fresh(key, CONTEXT, now))
-            && let Ok(stored) = stored.decode()
+            && let Ok(value) = stored.decode()
         {
-            return Ok(stored);
+            options.charge::<T>(stored.text())?;
+            return Ok(value);
         }
         let ticket = key.as_ref().map(|key| self.host().with_cache(|cache, _| cache.ticket(key)));
         let method = MethodName::from(T::METHOD);
         let mut pace = self.pace(options);
-        for round in 0..=MAX_ROUNDS {
+        let rounds = self.settings().limits.rounds;
+        for round in 0..=rounds {
             let result = self.ask(&method, &*params, options, &mut pace).await?;
+            options.charge::<T>(result.text())?;
             let input = match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
@@ -167,8 +180,8 @@ impl Client {
             let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
             T::answer(params, responses, state);
         }
-        let text = format!("the server asked for input {} times in a row for one {method}", MAX_ROUNDS + 1);
-        Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text))
+        let text = format!("the server asked for input {} times in a row for one {method}", rounds + 1);
+        Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text).with_limit("rounds"))
     }
 
     /// Stores a result, if the server allows it.

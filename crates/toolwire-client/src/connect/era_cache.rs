@@ -10,12 +10,12 @@ use toolwire_protocol::Version;
 use crate::lock::lock;
 
 /// How many servers an [`EraCache`] remembers.
-pub const MAX_REMEMBERED_SERVERS: usize = 256;
+const MAX_REMEMBERED_SERVERS: usize = 256;
 
 /// The versions that servers spoke, by what they are known as, such as their command.
 ///
 /// Share one between clients: a legacy server that is known is not asked for what it does not understand. When
-/// a server has changed its mind, it is asked again. The oldest is forgotten when there are too many.
+/// a server has changed its mind, it is asked again. Of more than 256 servers, the oldest is forgotten.
 #[derive(Debug, Default)]
 pub struct EraCache {
     state: Mutex<State>,

@@ -116,8 +116,8 @@ impl Handshake<'_> {
     /// How long the first answer may take. Only on a pipe, and only with both eras to speak, is silence an answer.
     fn patience(&self) -> Duration {
         match (self.settings.era, self.requester.link.family()) {
-            (EraChoice::Auto, ProbeLink::Duplex) => self.settings.probe_timeout,
-            _ => self.settings.request_timeout,
+            (EraChoice::Auto, ProbeLink::Duplex) => self.settings.limits.probe_timeout,
+            _ => self.settings.limits.request_timeout,
         }
     }
 
@@ -133,7 +133,7 @@ impl Handshake<'_> {
         match probe.on_failed_initialize(&answer) {
             // A modern server that was slow to start did not answer in time, and says so now.
             ProbeVerdict::RetryModern(version) => {
-                match self.discover(version, self.settings.request_timeout).await {
+                match self.discover(version, self.settings.limits.request_timeout).await {
                     (_, Ok(found)) => Ok(self.modern(version, found)?),
                     _ => Err(error.into()),
                 }
@@ -190,7 +190,8 @@ impl Handshake<'_> {
         let capabilities = self.requester.host.capabilities(version.era());
         let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
         let envelope = RequestEnvelope::legacy(version);
-        let asked = self.ask(&envelope, Method::Initialize, &params, self.settings.request_timeout).await;
+        let asked =
+            self.ask(&envelope, Method::Initialize, &params, self.settings.limits.request_timeout).await;
         let (answer, result) = self.read::<InitializeResult>(Method::Initialize, asked).await;
         let result = result.map_err(|error| Failed::Answer(answer, error))?;
         let chosen = self.accept(&result).map_err(Failed::Version)?;
@@ -255,12 +256,22 @@ impl Handshake<'_> {
     ) -> (ProbeAnswer, Result<T, Error>) {
         let method = MethodName::from(method);
         match asked {
+            Ok(result) if result.text().len() > self.settings.limits.server_info_bytes => {
+                // It says nothing about versions, so nothing else is tried.
+                (ProbeAnswer::Unreachable, Err(self.says_too_much(&method, result.text().len())))
+            }
             Ok(result) => {
                 let result = result.decode().map_err(|error| Error::invalid_response(&method, error));
                 (ProbeAnswer::OtherResult, result)
             }
             Err(failure) => (evidence(&failure), Err(self.requester.explain(&method, failure).await)),
         }
+    }
+
+    fn says_too_much(&self, method: &MethodName, bytes: usize) -> Error {
+        let limit = self.settings.limits.server_info_bytes;
+        let text = format!("the answer to {method} has {bytes} bytes, and at most {limit} are kept");
+        Error::new(ErrorKind::TooLarge, Delivery::Rejected, text).with_limit("server_info_bytes")
     }
 
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
@@ -296,6 +307,7 @@ fn evidence(failure: &Failure) -> ProbeAnswer {
             }
             LinkErrorKind::Cancelled
             | LinkErrorKind::Busy
+            | LinkErrorKind::Limit(_)
             | LinkErrorKind::Refused
             | LinkErrorKind::Unreachable => ProbeAnswer::Unreachable,
         },

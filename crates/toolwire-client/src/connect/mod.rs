@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolwire_protocol::wire::{Implementation, LoggingLevel};
 
 pub use connector::{Connection, Connector, kind};
-pub use era_cache::{EraCache, MAX_REMEMBERED_SERVERS};
+pub use era_cache::EraCache;
 
 use crate::{
     client::{Client, Requester},

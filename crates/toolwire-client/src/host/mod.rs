@@ -24,18 +24,21 @@ pub(crate) use handlers::{Handlers, quietly};
 use crate::{
     client::Restoration,
     clock::Clock,
+    ledger::{Ledger, Share},
+    limits::ClientLimits,
     listen::{Change, Hub},
     lock::lock,
     observe::Observer,
-    settings::{Limits, Settings},
+    settings::Settings,
 };
 use handler_clock::HandlerClock;
-use request_queue::{Answer, RequestQueue};
+use request_queue::{Answer, RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
     handlers: Arc<Handlers>,
-    limits: Limits,
+    limits: ClientLimits,
+    pub(crate) ledger: Arc<Ledger>,
     clock: Arc<dyn Clock>,
     version: OnceLock<Version>,
     queue: Mutex<RequestQueue>,
@@ -47,21 +50,23 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(handlers: Arc<Handlers>, settings: &Settings) -> Self {
+        let ledger = Arc::new(Ledger::new(settings.limits.waiting_bytes));
         Self {
             handlers,
             limits: settings.limits,
+            ledger: Arc::clone(&ledger),
             clock: Arc::clone(&settings.clock),
             version: OnceLock::new(),
             queue: Mutex::default(),
-            cache: Mutex::new(ResponseCache::new(settings.cache)),
-            hub: Hub::default(),
+            cache: Mutex::new(ResponseCache::new(settings.limits.cache())),
+            hub: Hub::new(ledger, settings.limits.listeners),
             restoration: Restoration::default(),
             handler_clock: HandlerClock::default(),
         }
     }
 
-    pub(crate) const fn limits(&self) -> Limits {
-        self.limits
+    pub(crate) const fn limits(&self) -> &ClientLimits {
+        &self.limits
     }
 
     /// Whoever watches the conversation.
@@ -99,8 +104,12 @@ impl Host {
         } else if method == Some(Method::Ping) {
             answer(respond(&request.id, "{}"));
         } else {
+            // What it weighs is known before it is decoded.
+            let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
             match question(&request) {
-                Ok(question) => RequestQueue::accept(this, request.id, question, answer),
+                Ok(question) => {
+                    RequestQueue::accept(this, Waiting { id: request.id, question, answer, charge });
+                }
                 Err(error) => answer(write_error(Some(&request.id), &error)),
             }
         }

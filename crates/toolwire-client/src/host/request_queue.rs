@@ -10,7 +10,10 @@ use tokio::sync::oneshot;
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
 
 use super::{Host, respond};
-use crate::lock::lock;
+use crate::{
+    ledger::{Charge, WAITING_BYTES},
+    lock::lock,
+};
 
 /// Sends the response to one request.
 pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
@@ -26,10 +29,12 @@ pub(super) struct RequestQueue {
     closed: bool,
 }
 
-struct Waiting {
-    id: RequestId,
-    question: InputRequest,
-    answer: Answer,
+pub(super) struct Waiting {
+    pub(super) id: RequestId,
+    pub(super) question: InputRequest,
+    pub(super) answer: Answer,
+    /// What it weighs until it is answered; `None` when there is no room for it.
+    pub(super) charge: Option<Charge>,
 }
 
 /// A request that is being answered, and what tells that it is cancelled.
@@ -37,26 +42,28 @@ type Begun = (Waiting, oneshot::Receiver<()>);
 
 impl RequestQueue {
     /// Begins with a request, lets it wait, or refuses it.
-    pub(super) fn accept(host: &Arc<Host>, id: RequestId, question: InputRequest, answer: Answer) {
+    pub(super) fn accept(host: &Arc<Host>, request: Waiting) {
         let limits = host.limits();
         let mut queue = lock(&host.queue);
         let refusal = if queue.closed {
             return;
-        } else if queue.running.contains_key(&id) || queue.waiting.iter().any(|waiting| waiting.id == id) {
+        } else if queue.has(&request.id) {
             RpcError::invalid_request("a request with this id is being answered already")
+        } else if request.charge.is_none() {
+            busy(WAITING_BYTES)
         } else if queue.workers < limits.concurrent_handlers {
             queue.workers += 1;
-            let begun = queue.begin(Waiting { id, question, answer });
+            let begun = queue.begin(request);
             drop(queue);
             tokio::spawn(worker(Arc::clone(host), begun));
             return;
         } else if queue.waiting.len() < limits.queued_server_requests {
-            return queue.waiting.push_back(Waiting { id, question, answer });
+            return queue.waiting.push_back(request);
         } else {
-            RpcError::internal("this client is busy")
+            busy("queued_server_requests")
         };
         drop(queue);
-        answer(write_error(Some(&id), &refusal));
+        (request.answer)(write_error(Some(&request.id), &refusal));
     }
 
     /// The server no longer wants an answer.
@@ -72,6 +79,10 @@ impl RequestQueue {
         queue.closed = true;
         queue.running.clear();
         queue.waiting.clear();
+    }
+
+    fn has(&self, id: &RequestId) -> bool {
+        self.running.contains_key(id) || self.waiting.iter().any(|waiting| waiting.id == *id)
     }
 
     fn begin(&mut self, waiting: Waiting) -> Begun {
@@ -91,10 +102,15 @@ impl RequestQueue {
     }
 }
 
+/// The refusal of a request for which there is no room, because of this limit.
+fn busy(limit: &str) -> RpcError {
+    RpcError::internal(format!("this client is busy (the limit {limit})"))
+}
+
 /// Answers one request, and then those that wait.
 async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
-    while let Some((Waiting { id, question, answer }, cancelled)) = begun {
+    while let Some((Waiting { id, question, answer, charge }, cancelled)) = begun {
         let outcome = {
             let _running = host.handler_clock.begin();
             tokio::select! {
@@ -108,6 +124,7 @@ async fn worker(host: Arc<Host>, first: Begun) {
             Some(Err(error)) => answer(write_error(Some(&id), &error)),
             None => tracing::debug!(%id, "the server cancelled its request"),
         }
+        drop(charge);
         begun = lock(&host.queue).next(&id);
     }
 }

@@ -93,6 +93,8 @@ pub enum LinkErrorKind {
     Cancelled,
     /// Too many requests are open.
     Busy,
+    /// The answer is more than a limit allows; this is its name.
+    Limit(&'static str),
     /// The link cannot carry this request to any server, and has not tried: something in it must be different.
     Refused,
     /// The server could not be reached.

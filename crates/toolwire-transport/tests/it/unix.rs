@@ -69,7 +69,7 @@ async fn what_a_dead_server_left_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_socket_is_left_alone() {
+async fn a_file_that_is_not_a_socket_is_left_alone() {
     let socket = UnixSocket::new(path());
     fs::write(socket.path(), "precious").unwrap();
     let error = socket.listen().await.unwrap_err();
