@@ -19,12 +19,16 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{
-    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
-    envelope::{EnvelopeFault, FaultKind, parse_batch, write_error, write_notification},
+    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, RpcError, Version,
+    envelope::{
+        EnvelopeFault, FaultKind, Outline, OutlineKind, parse_batch, write_error, write_notification,
+    },
     probe::ProbeLink,
     wire::CancelledNotificationParams,
 };
-use toolwire_transport::{BoxFuture, Diagnostics, Duplex, FairQueue, Sink, Source, fair, write_loop};
+use toolwire_transport::{
+    BoxFuture, Diagnostics, Duplex, FairQueue, ReceiveError, Sink, Source, fair, write_loop,
+};
 
 use super::{Exchange, ExchangeError, ExchangeFeed, Inbox, Link, LinkError, LinkErrorKind, Outgoing};
 use crate::{
@@ -256,6 +260,26 @@ impl Core {
         false
     }
 
+    /// A message was too long. If it can be told what it was about, nobody has to wait for it in vain.
+    fn lost(&self, error: &ReceiveError, inbox: &Inbox) {
+        let Some(Outline { kind, id: Some(id), .. }) = error.outline() else { return };
+        match kind {
+            OutlineKind::Response => {
+                if let Some(feed) = self.take(id) {
+                    let text = format!("its answer was lost: {error}");
+                    let kind = LinkErrorKind::Limit("max_message_bytes");
+                    feed.finish(Err(LinkError::new(kind, Delivery::Unknown, text).into()));
+                }
+            }
+            OutlineKind::Request => {
+                let answer = write_error(Some(id), &RpcError::invalid_request(error.to_string()));
+                inbox.sent(&answer);
+                self.post_answer(answer);
+            }
+            _ => {}
+        }
+    }
+
     fn dispatch(self: &Arc<Self>, message: Message, inbox: &Inbox) {
         match message {
             Message::Response(response) => self.answer(response),
@@ -384,6 +408,7 @@ async fn read_loop<S: Source>(
             Err(error) => {
                 tracing::warn!(%error, "a message of the server was lost");
                 inbox.unreadable(format_args!("a message of the server was lost: {error}"));
+                core.lost(&error, &inbox);
                 false
             }
         };

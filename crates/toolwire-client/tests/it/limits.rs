@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwire_client::{ClientLimits, Delivery, ElicitReply, EraChoice, Error, ErrorKind};
 use toolwire_protocol::Version;
+use toolwire_transport::{Duplex, Sink, Source, lines::Lines};
 
 use crate::script::{Script, attempt, builder, connect, discovery, initialization, text};
 
@@ -220,6 +221,34 @@ async fn what_waits_for_a_server_that_does_not_read_is_limited_in_bytes() {
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Timeout, Delivery::NotSent), "{error}");
     // Five in the pipe, one on its way, five in the queue.
     assert!((5..15).contains(&sent), "{sent}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_to_be_read_fails_its_call_at_once() {
+    let (near, far) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(near);
+    let transport = Lines::new(reader, writer).max_message_bytes(10_000);
+    let (reader, writer) = tokio::io::split(far);
+    let (mut source, mut sink) = Lines::new(reader, writer).split();
+    let server = tokio::spawn(async move {
+        for result in [discovery(), text(&"x".repeat(20_000)), text("ok")] {
+            let request: Value = serde_json::from_slice(&source.receive().await.unwrap().unwrap()).unwrap();
+            let answer = json!({"result": result, "jsonrpc": "2.0", "id": request["id"]});
+            sink.send(answer.to_string().into()).await.unwrap();
+            sink.flush().await.unwrap();
+        }
+        let ask = json!({"method": "ping", "params": {"x": "x".repeat(20_000)}, "jsonrpc": "2.0", "id": "q"});
+        sink.send(ask.to_string().into()).await.unwrap();
+        sink.flush().await.unwrap();
+        serde_json::from_slice::<Value>(&source.receive().await.unwrap().unwrap()).unwrap()
+    });
+    let client = builder().connect(transport).await.unwrap();
+    let error = client.call("x", ()).await.unwrap_err();
+    met(&error, ErrorKind::TooLarge, "max_message_bytes");
+    assert!(error.to_string().contains("10000 bytes"), "{error}");
+    assert_eq!(client.call("x", ()).await.unwrap().text(), "ok", "and nothing else is disturbed");
+    let refusal = server.await.unwrap();
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!("q"), &json!(-32600)));
 }
 
 #[tokio::test]

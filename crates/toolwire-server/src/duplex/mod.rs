@@ -22,7 +22,7 @@ use tokio::{task::JoinHandle, time::timeout};
 use toolwire_protocol::{
     Message, Method, Notification, Request, RpcError, Version,
     classify::Verdict,
-    envelope::{EnvelopeFault, FaultKind, write_error, write_notification, write_response},
+    envelope::{EnvelopeFault, FaultKind, Outline, write_error, write_notification, write_response},
     framing::ndjson::LineTooLong,
     peek::Peek,
     wire::{CancelledNotificationParams, EmptyResult},
@@ -161,7 +161,7 @@ impl Connection {
                 Ok(Some(bytes)) => self.handle(&bytes).await,
                 Ok(None) => return Ok(()),
                 Err(error) if error.is_fatal() => return Err(ServeError(io::Error::other(error))),
-                Err(error) => self.post(write_error(None, &RpcError::invalid_request(error.to_string()))),
+                Err(error) => self.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
             }
         }
     }
@@ -179,8 +179,7 @@ impl Connection {
     async fn handle(self: &Arc<Self>, bytes: &Bytes) {
         let limit = self.server.limits().message_bytes;
         if bytes.len() > limit {
-            let error = RpcError::invalid_request(LineTooLong { limit }.to_string());
-            return self.post(write_error(None, &error));
+            return self.refuse_oversized(&LineTooLong { limit }, &Outline::of(bytes));
         }
         match Message::parse_and_peek(bytes) {
             Ok((message, peek)) => self.message(message, peek).await,
@@ -188,6 +187,15 @@ impl Connection {
                 batch::handle(self, bytes);
             }
             Err(fault) => self.refuse_envelope(&fault),
+        }
+    }
+
+    /// Answers a message that is too long, unless it is one that is not to be answered.
+    fn refuse_oversized(&self, why: &dyn fmt::Display, outline: &Outline) {
+        if outline.may_be_answered() {
+            self.post(write_error(outline.request_id(), &RpcError::invalid_request(why.to_string())));
+        } else {
+            tracing::warn!(%why, kind = ?outline.kind, "a message was dropped");
         }
     }
 

@@ -47,7 +47,7 @@ async fn an_over_long_line_is_survived() {
     let script = "head -c 5000 /dev/zero | tr '\\0' x; echo; echo '{}'";
     let (mut source, _sink) = shell(script).max_message_bytes(1000).spawn().unwrap().split();
     let error = source.receive().await.unwrap_err();
-    assert!(matches!(error, ReceiveError::TooLong { limit: 1000 }), "{error:?}");
+    assert!(matches!(error, ReceiveError::TooLong { limit: 1000, .. }), "{error:?}");
     assert_eq!(source.receive().await.unwrap().unwrap(), "{}");
 }
 
