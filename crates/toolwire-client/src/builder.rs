@@ -13,13 +13,13 @@ use toolwire_protocol::{
 use crate::{
     client::Client,
     clock::Clock,
-    connect::{Connector, EraCache, Plan, connect},
+    connect::{Connector, EraCache, EraChoice, Plan, connect},
     error::Error,
     host::{Elicit, ElicitReply, Handlers},
     limits::ClientLimits,
     listen::Change,
     observe::{Observed, Observer},
-    settings::{EraChoice, Settings},
+    settings::Settings,
 };
 
 impl Client {

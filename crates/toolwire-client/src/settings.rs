@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolwire_protocol::{Version, wire::LoggingLevel};
+use toolwire_protocol::wire::LoggingLevel;
 
 use crate::{
     clock::{Clock, SystemClock},
+    connect::EraChoice,
     limits::ClientLimits,
 };
 
@@ -39,34 +40,6 @@ pub(crate) fn pause(attempt: u32) -> Duration {
 /// The pause before attempt number `attempt`, which counts from zero, and never longer than this.
 pub(crate) fn pause_up_to(attempt: u32, longest: Duration) -> Duration {
     FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt)).min(longest)
-}
-
-/// Which protocol versions to speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EraChoice {
-    /// Find out what the server speaks, and prefer the newest.
-    #[default]
-    Auto,
-    /// Only versions without a handshake: `server/discover` opens.
-    Modern,
-    /// Only versions with a handshake: `initialize` opens.
-    Legacy,
-    /// Only this version.
-    Version(Version),
-}
-
-impl EraChoice {
-    /// The versions it allows, oldest first.
-    pub(crate) fn offered(self) -> Vec<Version> {
-        let allowed = |version: &Version| match self {
-            Self::Auto => true,
-            Self::Modern => version.is_modern(),
-            Self::Legacy => !version.is_modern(),
-            Self::Version(only) => *version == only,
-        };
-        Version::ALL.into_iter().filter(allowed).collect()
-    }
 }
 
 /// Everything that is not a handler.

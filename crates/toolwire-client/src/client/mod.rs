@@ -22,7 +22,7 @@ use toolwire_protocol::{
     wire::{Implementation, ServerCapabilities},
 };
 
-use crate::{host::Host, link::Link, settings::Settings};
+use crate::{connect::Facts, host::Host, link::Link, settings::Settings};
 
 pub use call::CallBuilder;
 pub use operation::Operation;
@@ -95,9 +95,12 @@ pub struct Usage {
 /// What was agreed on when the connection was made.
 pub(crate) struct Session {
     pub(crate) envelope: RequestEnvelope,
+    pub(crate) facts: Facts,
     pub(crate) server_info: Option<Implementation>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) instructions: Option<String>,
+    /// Whether the server had to be started again, and then worked when it was not asked for its version.
+    pub(crate) dies_on_discover: bool,
 }
 
 impl Client {
@@ -132,6 +135,15 @@ impl Client {
         self.inner.session.instructions.as_deref()
     }
 
+    /// Whether the server did not survive `server/discover` and had to be started again, now or when it was last
+    /// connected to with the same [`EraCache`](crate::EraCache).
+    ///
+    /// Servers on early versions of the SDK for Python are like that. Give clients an [`EraCache`](crate::EraCache), or
+    /// pin the [legacy era](crate::EraChoice::Legacy), and the next start is quick.
+    pub fn dies_on_discover(&self) -> bool {
+        self.inner.session.dies_on_discover
+    }
+
     /// What carries the messages: for transports that have more to offer.
     pub fn link(&self) -> &Arc<dyn Link> {
         &self.inner.requester.link
@@ -153,6 +165,10 @@ impl Client {
 
     pub(crate) fn host(&self) -> &Host {
         &self.inner.requester.host
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.inner.session.facts
     }
 
     pub(crate) fn settings(&self) -> &Settings {

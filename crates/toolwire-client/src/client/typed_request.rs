@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use toolwire_protocol::{
-    Method, MethodName, Params, RawJson, RpcError, ServerCapability, Version,
+    Method, MethodName, Params, RawJson, RpcError, ServerCapability,
     caching::{CacheKey, CacheTicket},
     codec::RequestMeta,
     wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
@@ -44,7 +44,7 @@ impl Options {
     }
 }
 
-/// What a modern result turned out to be.
+/// What a result turned out to be.
 enum Answer<T> {
     Complete(T),
     NeedsInput(InputRequiredResult),
@@ -75,9 +75,8 @@ impl Client {
             ServerCapability::ResourcesSubscribe => {
                 can.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true))
             }
-            // The first revision had completion, but no way to say so.
             ServerCapability::Completions => {
-                can.completions.is_some() || self.version() == Version::V2024_11_05
+                can.completions.is_some() || !self.facts().completions_are_declared
             }
             ServerCapability::Logging => can.logging.is_some(),
             ServerCapability::Tasks => {
@@ -153,7 +152,7 @@ impl Client {
         options: &mut Options,
     ) -> Result<T, Error> {
         self.check(T::METHOD)?;
-        let key = T::cache_key(params).filter(|_| self.version().is_modern());
+        let key = T::cache_key(params).filter(|_| self.facts().cache_hints);
         if let Some(key) = key.as_ref().filter(|_| !options.fresh)
             && let Some(stored) = self.host().with_cache(|cache, now| cache.fresh(key, CONTEXT, now))
             && let Ok(value) = stored.decode()
@@ -198,7 +197,7 @@ impl Client {
     fn decode<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
         let decoded = result.decode::<T>();
         let kind = match &decoded {
-            _ if !self.version().is_modern() => None,
+            _ if !self.facts().result_types => None,
             Ok(value) => value.result_type().cloned(),
             Err(_) => result_type(result),
         };

@@ -17,11 +17,12 @@ use toolwire_protocol::{
     },
 };
 
+use super::{EraChoice, Facts};
 use crate::{
     client::{CONTEXT, Failure, Operation, Pace, Requester, Session},
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, LinkErrorKind},
-    settings::{EraChoice, Settings},
+    settings::Settings,
 };
 
 /// How to begin.
@@ -73,7 +74,7 @@ impl Handshake<'_> {
     pub(super) async fn open(&self, opening: Opening) -> Result<Session, HandshakeError> {
         match opening {
             Opening::Discover(version) => self.probe(version).await,
-            Opening::Initialize(version) => self.fall_back(version, Version::LATEST).await,
+            Opening::Initialize(version) => self.fall_back(version, None).await,
             Opening::Remembered(version) => match self.initialize(version).await {
                 Ok(session) => Ok(session),
                 Err(Failed::Answer(ProbeAnswer::Closed, error)) => {
@@ -94,7 +95,7 @@ impl Handshake<'_> {
             match (probe.on_discover(&answer), found) {
                 (ProbeVerdict::Modern(version), Ok(found)) => return Ok(self.modern(version, found)?),
                 (ProbeVerdict::RetryModern(version), _) if !last => sent = version,
-                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, sent).await,
+                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, Some(sent)).await,
                 (ProbeVerdict::RestartThenInitialize(version), Err(error)) => {
                     return Err(HandshakeError::Restart(Opening::Initialize(version), error));
                 }
@@ -121,16 +122,21 @@ impl Handshake<'_> {
         }
     }
 
-    /// Speaks the old way, because the new one was not wanted or not understood when it was tried as `sent`.
-    async fn fall_back(&self, version: Version, sent: Version) -> Result<Session, HandshakeError> {
+    /// Speaks the old way, because the new one was not understood when it was tried as `probed`, or not tried at all.
+    async fn fall_back(&self, version: Version, probed: Option<Version>) -> Result<Session, HandshakeError> {
         let (answer, error) = match self.initialize(version).await {
             Ok(session) => return Ok(session),
             Err(Failed::Version(error)) => return Err(error.into()),
             Err(Failed::Answer(answer, error)) => (answer, error),
         };
         let offered = self.settings.era.offered();
+        let sent = probed.unwrap_or(Version::LATEST);
         let probe = Probe { link: self.requester.link.family(), offered: &offered, sent };
         match probe.on_failed_initialize(&answer) {
+            // It may have been the probe. Without one it would be the same again.
+            ProbeVerdict::RestartThenInitialize(version) if probed.is_some() => {
+                Err(HandshakeError::Restart(Opening::Initialize(version), error))
+            }
             // A modern server that was slow to start did not answer in time, and says so now.
             ProbeVerdict::RetryModern(version) => {
                 match self.discover(version, self.settings.limits.request_timeout).await {
@@ -169,9 +175,11 @@ impl Handshake<'_> {
         self.keep(&found);
         Ok(Session {
             envelope,
+            facts: Facts::of(version),
             server_info,
             capabilities: found.capabilities,
             instructions: found.instructions,
+            dies_on_discover: false,
         })
     }
 
@@ -187,7 +195,7 @@ impl Handshake<'_> {
     }
 
     async fn initialize(&self, version: Version) -> Result<Session, Failed> {
-        let capabilities = self.requester.host.capabilities(version.era());
+        let capabilities = self.requester.host.capabilities(&Facts::of(version));
         let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
         let envelope = RequestEnvelope::legacy(version);
         let asked =
@@ -199,9 +207,11 @@ impl Handshake<'_> {
         self.confirm().await.map_err(Failed::Version)?;
         Ok(Session {
             envelope: RequestEnvelope::legacy(chosen),
+            facts: Facts::of(chosen),
             server_info: Some(result.server_info),
             capabilities: result.capabilities,
             instructions: result.instructions,
+            dies_on_discover: false,
         })
     }
 
@@ -227,12 +237,12 @@ impl Handshake<'_> {
     }
 
     fn negotiated(&self, version: Version) {
-        self.requester.host.negotiated(version);
+        self.requester.host.negotiated(Facts::of(version));
         self.requester.link.negotiated(version);
     }
 
     fn envelope(&self, version: Version) -> serde_json::Result<RequestEnvelope> {
-        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(version.era()))
+        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(&Facts::of(version)))
     }
 
     /// Sends one of the first messages. Neither of them may be cancelled.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::Deserialize;
 use toolwire_protocol::{
-    Era, Method, Notification, Params, RawJson, Request, RequestId, RpcError, Version,
+    Method, Notification, Params, RawJson, Request, RequestId, RpcError,
     caching::{CacheChange, ResponseCache},
     envelope::{write_error, write_response},
     wire::{
@@ -24,6 +24,7 @@ pub(crate) use handlers::{Handlers, quietly};
 use crate::{
     client::Restoration,
     clock::Clock,
+    connect::Facts,
     ledger::{Ledger, Share},
     limits::ClientLimits,
     listen::{Change, Hub},
@@ -40,7 +41,8 @@ pub(crate) struct Host {
     limits: ClientLimits,
     pub(crate) ledger: Arc<Ledger>,
     clock: Arc<dyn Clock>,
-    version: OnceLock<Version>,
+    /// What the version has that was agreed on.
+    facts: OnceLock<Facts>,
     queue: Mutex<RequestQueue>,
     cache: Mutex<ResponseCache>,
     pub(crate) hub: Hub,
@@ -56,7 +58,7 @@ impl Host {
             limits: settings.limits,
             ledger: Arc::clone(&ledger),
             clock: Arc::clone(&settings.clock),
-            version: OnceLock::new(),
+            facts: OnceLock::new(),
             queue: Mutex::default(),
             cache: Mutex::new(ResponseCache::new(settings.limits.cache())),
             hub: Hub::new(ledger, settings.limits.listeners),
@@ -74,14 +76,14 @@ impl Host {
         self.handlers.observer.as_ref()
     }
 
-    pub(crate) fn capabilities(&self, era: Era) -> ClientCapabilities {
-        self.handlers.capabilities(era)
+    pub(crate) fn capabilities(&self, facts: &Facts) -> ClientCapabilities {
+        self.handlers.capabilities(facts)
     }
 
     /// The version was agreed on.
-    pub(crate) fn negotiated(&self, version: Version) {
+    pub(crate) fn negotiated(&self, facts: Facts) {
         // A second version on one connection would be a fault of ours; the first one stays.
-        let _ = self.version.set(version);
+        let _ = self.facts.set(facts);
     }
 
     /// Does something with the response cache at the present moment.
@@ -98,8 +100,8 @@ impl Host {
     /// Takes a request of the server in.
     pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
         let method = request.method.known();
-        if this.version.get().is_some_and(|version| version.is_modern()) {
-            tracing::warn!(method = %request.method, "a modern server must not send requests");
+        if this.facts.get().is_some_and(|facts| !facts.server_requests) {
+            tracing::warn!(method = %request.method, "a server of this version must not send requests");
             answer(write_error(Some(&request.id), &RpcError::method_not_found(request.method.as_str())));
         } else if method == Some(Method::Ping) {
             answer(respond(&request.id, "{}"));

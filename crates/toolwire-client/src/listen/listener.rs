@@ -81,7 +81,7 @@ impl ListenBuilder {
         };
         // From here on, whatever fails takes itself off the hub.
         let place = Place { client: client.clone(), changes };
-        if client.version().is_modern() {
+        if client.facts().listen_requests {
             let (flight, honoured) = subscribe(&client, &filter, &place.changes).await?;
             let driver = Box::pin(keep(client, filter, Arc::clone(&place.changes), flight, relisten));
             Ok(Listener { driver: Some(driver), watching: Vec::new(), place, honoured, done: false })
@@ -107,9 +107,9 @@ impl IntoFuture for ListenBuilder {
 /// Changes are marks and not a story: one that was not yet picked up is not repeated. Dropping the listener
 /// ends the subscription. A modern subscription is only renewed while somebody polls the listener.
 pub struct Listener {
-    /// Keeps a modern subscription open.
+    /// Keeps a subscription open.
     driver: Option<BoxFuture<'static, ()>>,
-    /// The resources that a legacy server was asked to watch.
+    /// The resources that the server was asked to watch.
     watching: Vec<Watch>,
     place: Place,
     honoured: SubscriptionFilter,
@@ -176,7 +176,7 @@ impl Drop for Place {
     }
 }
 
-/// Asks a modern server, and waits until it has agreed.
+/// Asks the server, and waits until it has agreed.
 async fn subscribe(
     client: &Client,
     filter: &SubscriptionFilter,
@@ -297,7 +297,7 @@ impl Attempts {
     }
 }
 
-/// Asks a legacy server to watch the resources.
+/// Asks the server to watch the resources one by one.
 async fn watch(client: &Client, filter: &SubscriptionFilter) -> Result<Vec<Watch>, Error> {
     let mut watching = Vec::new();
     for uri in filter.resource_subscriptions.iter().flatten() {
@@ -313,7 +313,7 @@ async fn watch(client: &Client, filter: &SubscriptionFilter) -> Result<Vec<Watch
     Ok(watching)
 }
 
-/// What a legacy server will tell of, by its capabilities.
+/// What a server will tell of by itself, according to its capabilities.
 fn promised(client: &Client, mut filter: SubscriptionFilter) -> SubscriptionFilter {
     let can = client.capabilities();
     let tools = can.tools.as_ref().and_then(|tools| tools.list_changed);
@@ -325,7 +325,7 @@ fn promised(client: &Client, mut filter: SubscriptionFilter) -> SubscriptionFilt
     filter
 }
 
-/// A resource that a legacy server watches for us until this is dropped.
+/// A resource that the server watches for us until this is dropped.
 struct Watch {
     client: Client,
     uri: String,
