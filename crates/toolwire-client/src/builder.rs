@@ -4,7 +4,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use toolwire_protocol::{
     Notification, RpcError,
-    caching::CacheLimits,
     wire::{
         CreateMessageRequestParams, CreateMessageResult, Implementation, JsonObject, LoggingLevel,
         LoggingMessageNotificationParams, Root,
@@ -14,12 +13,13 @@ use toolwire_protocol::{
 use crate::{
     client::Client,
     clock::Clock,
-    connect::{Connector, EraCache, Plan, connect},
+    connect::{Connector, EraCache, EraChoice, Plan, connect},
     error::Error,
     host::{Elicit, ElicitReply, Handlers},
+    limits::ClientLimits,
     listen::Change,
     observe::{Observed, Observer},
-    settings::{EraChoice, Settings},
+    settings::Settings,
 };
 
 impl Client {
@@ -176,7 +176,7 @@ impl ClientBuilder {
     /// the transport, and what was lost in words. It is called while messages are sent and read, so it must
     /// neither block nor call the client.
     ///
-    /// Headers are no messages, so credentials in them do not come here; those in messages do.
+    /// Headers are not messages, so credentials in them do not come here; those in messages do.
     ///
     /// ```
     /// # use toolwire_client::{Client, Error, Observed};
@@ -219,50 +219,30 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a request may stay without an answer or progress;
-    /// [`REQUEST_TIMEOUT`](crate::REQUEST_TIMEOUT) by default.
+    /// How long a request may stay without an answer or progress: a shorthand for
+    /// [`ClientLimits::request_timeout`].
     pub const fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.request_timeout = timeout;
+        self.settings.limits.request_timeout = timeout;
         self
     }
 
-    /// How long a request may take altogether; [`TOTAL_TIMEOUT`](crate::TOTAL_TIMEOUT) by default.
+    /// How long a request may take altogether: a shorthand for [`ClientLimits::total_timeout`].
     pub const fn total_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.total_timeout = timeout;
+        self.settings.limits.total_timeout = timeout;
         self
     }
 
-    /// How long a server may be silent before it is taken for a legacy one;
-    /// [`PROBE_TIMEOUT`](crate::PROBE_TIMEOUT) by default.
+    /// How long a server may be silent before it is taken for a legacy one: a shorthand for
+    /// [`ClientLimits::probe_timeout`].
     pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.probe_timeout = timeout;
+        self.settings.limits.probe_timeout = timeout;
         self
     }
 
-    /// How many requests may wait for their answers; [`MAX_PENDING_REQUESTS`](crate::MAX_PENDING_REQUESTS) by
-    /// default. Each holds little more than its own message.
-    pub const fn limit_pending_requests(mut self, limit: usize) -> Self {
-        self.settings.limits.pending_requests = limit;
-        self
-    }
-
-    /// How many requests of the server may wait for a handler;
-    /// [`MAX_QUEUED_SERVER_REQUESTS`](crate::MAX_QUEUED_SERVER_REQUESTS) by default.
-    pub const fn limit_queued_server_requests(mut self, limit: usize) -> Self {
-        self.settings.limits.queued_server_requests = limit;
-        self
-    }
-
-    /// How many handlers may run at once for a legacy server;
-    /// [`MAX_CONCURRENT_HANDLERS`](crate::MAX_CONCURRENT_HANDLERS) by default.
-    pub const fn limit_concurrent_handlers(mut self, limit: usize) -> Self {
-        self.settings.limits.concurrent_handlers = limit;
-        self
-    }
-
-    /// How much the response cache may hold; with no entries there is none.
-    pub const fn cache_limits(mut self, limits: CacheLimits) -> Self {
-        self.settings.cache = limits;
+    /// What the server can make the client hold, and for how long it can make it wait. It replaces timeouts that
+    /// were set before.
+    pub const fn limits(mut self, limits: ClientLimits) -> Self {
+        self.settings.limits = limits;
         self
     }
 

@@ -18,6 +18,7 @@ struct Inner {
     delivery: Delivery,
     rpc: Option<RpcError>,
     status: Option<u16>,
+    limit: Option<&'static str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -53,7 +54,9 @@ pub enum ErrorKind {
     TooManyRounds,
     /// The server kept sending pages.
     TooManyPages,
-    /// A limit of this client is reached.
+    /// The server sent more than a limit of this client allows; [`Error::limit`] names it.
+    TooLarge,
+    /// Too much is going on in this client already.
     Busy,
 }
 
@@ -72,7 +75,8 @@ pub enum Delivery {
 impl Error {
     pub(crate) fn new(kind: ErrorKind, delivery: Delivery, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self { inner: Box::new(Inner { kind, message, delivery, rpc: None, status: None, source: None }) }
+        let inner = Inner { kind, message, delivery, rpc: None, status: None, limit: None, source: None };
+        Self { inner: Box::new(inner) }
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -82,6 +86,13 @@ impl Error {
 
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.inner.status = Some(status);
+        self
+    }
+
+    /// Names the limit of [`ClientLimits`](crate::ClientLimits) that it is about.
+    pub(crate) fn with_limit(mut self, limit: &'static str) -> Self {
+        self.inner.message = format!("{} (the limit {limit})", self.inner.message).into();
+        self.inner.limit = Some(limit);
         self
     }
 
@@ -115,7 +126,7 @@ impl Error {
     }
 
     pub(crate) fn invalid_response(method: &MethodName, why: impl fmt::Display) -> Self {
-        let text = format!("the answer to {method} makes no sense: {why}");
+        let text = format!("the answer to {method} is not valid: {why}");
         Self::new(ErrorKind::InvalidResponse, Delivery::Unknown, text)
     }
 
@@ -155,6 +166,12 @@ impl Error {
     /// 401 and 403 mean that the server wants to know who is calling, 404 that there is no server at the URL.
     pub fn status(&self) -> Option<u16> {
         self.inner.status
+    }
+
+    /// The name of the limit that was reached, if that is what went wrong: most often a field of
+    /// [`ClientLimits`](crate::ClientLimits).
+    pub fn limit(&self) -> Option<&'static str> {
+        self.inner.limit
     }
 
     /// Whether the server took too long.

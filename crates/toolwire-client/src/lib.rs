@@ -45,6 +45,8 @@ mod clock;
 mod connect;
 mod error;
 mod host;
+mod ledger;
+mod limits;
 pub mod link;
 mod listen;
 mod lock;
@@ -52,15 +54,11 @@ mod observe;
 mod settings;
 
 pub use builder::ClientBuilder;
-pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw};
+pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, Usage};
 pub use clock::{Clock, SystemClock};
-pub use connect::{Connection, Connector, EraCache, MAX_REMEMBERED_SERVERS, kind};
+pub use connect::{Connection, Connector, EraCache, EraChoice, Remembered, kind};
 pub use error::{Delivery, Error, ErrorKind};
 pub use host::{Elicit, ElicitReply};
+pub use limits::ClientLimits;
 pub use listen::{Change, EndReason, ListenBuilder, Listener};
 pub use observe::Observed;
-pub use settings::{
-    EraChoice, MAX_BATCH_MESSAGES, MAX_CONCURRENT_HANDLERS, MAX_CONSECUTIVE_GARBAGE, MAX_LISTENERS,
-    MAX_PAGES, MAX_PENDING_REQUESTS, MAX_QUESTIONS_PER_ROUND, MAX_QUEUED_SERVER_REQUESTS, MAX_RELISTENS,
-    MAX_ROUNDS, MAX_WAITING_PROGRESS, MAX_WAITING_UPDATES, PROBE_TIMEOUT, REQUEST_TIMEOUT, TOTAL_TIMEOUT,
-};

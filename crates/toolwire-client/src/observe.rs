@@ -26,7 +26,7 @@ pub enum Observed {
     Sent(Bytes),
     /// The server has sent this JSON-RPC message.
     Received(Bytes),
-    /// Something was not carried, or was no message: one sentence for a person.
+    /// Something was not carried, or was not a message: one sentence for a person.
     Failed(String),
     /// The connection is over, for this reason.
     Closed(String),

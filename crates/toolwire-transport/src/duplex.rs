@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolwire_protocol::envelope::Outline;
 use toolwire_protocol::framing::ndjson::LineTooLong;
 
 /// A boxed future, for the few places where a trait object has to be asynchronous.
@@ -76,12 +77,27 @@ pub enum ReceiveError {
     TooLong {
         /// The limit in bytes.
         limit: usize,
+        /// What could be told of the message, so that it can be answered.
+        outline: Box<Outline>,
     },
     /// The connection is broken.
     Io(io::Error),
 }
 
 impl ReceiveError {
+    /// A message was over the limit, and nothing is known of it.
+    pub fn too_long(limit: usize) -> Self {
+        Self::TooLong { limit, outline: Box::default() }
+    }
+
+    /// What could be told of a message that was dropped; `None` when it is not about a message.
+    pub const fn outline(&self) -> Option<&Outline> {
+        match self {
+            Self::TooLong { outline, .. } => Some(outline),
+            Self::Io(_) => None,
+        }
+    }
+
     /// Whether the connection is over, rather than one message lost.
     pub const fn is_fatal(&self) -> bool {
         matches!(self, Self::Io(_))
@@ -91,7 +107,7 @@ impl ReceiveError {
 impl fmt::Display for ReceiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { limit } => LineTooLong { limit: *limit }.fmt(f),
+            Self::TooLong { limit, .. } => LineTooLong { limit: *limit }.fmt(f),
             Self::Io(_) => f.write_str("the connection broke while receiving"),
         }
     }
@@ -109,11 +125,5 @@ impl std::error::Error for ReceiveError {
 impl From<io::Error> for ReceiveError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-impl From<LineTooLong> for ReceiveError {
-    fn from(error: LineTooLong) -> Self {
-        Self::TooLong { limit: error.limit }
     }
 }

@@ -34,6 +34,8 @@
 pub mod child;
 pub mod duplex;
 pub mod fair;
+#[doc(hidden)]
+pub mod internal;
 pub mod ledger;
 pub mod lines;
 pub mod listener;

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
-use toolwire_protocol::framing::ndjson::{LineDecoder, encode_line};
+use toolwire_protocol::framing::ndjson::{LineDecoder, LineTooLong, encode_line};
 
 use crate::duplex::{Duplex, ReceiveError, Sink, Source};
 
@@ -73,6 +73,11 @@ impl<R> LinesSource<R> {
         Self { reader, decoder, buffer: BytesMut::new(), ended: false }
     }
 
+    #[cold]
+    fn too_long(&mut self, error: LineTooLong) -> ReceiveError {
+        ReceiveError::TooLong { limit: error.limit, outline: Box::new(self.decoder.take_outline()) }
+    }
+
     /// Makes room for a read; a long line doubles the buffer, so that it is moved only a few times.
     fn reserve(&mut self) {
         let spare = self.buffer.capacity() - self.buffer.len();
@@ -85,11 +90,13 @@ impl<R> LinesSource<R> {
 impl<R: AsyncRead + Unpin + Send + 'static> Source for LinesSource<R> {
     async fn receive(&mut self) -> Result<Option<Bytes>, ReceiveError> {
         loop {
-            if let Some(line) = self.decoder.decode(&mut self.buffer)? {
+            let decoded = self.decoder.decode(&mut self.buffer);
+            if let Some(line) = decoded.map_err(|error| self.too_long(error))? {
                 return Ok(Some(line));
             }
             if self.ended {
-                return Ok(self.decoder.finish(&mut self.buffer));
+                let last = self.decoder.finish(&mut self.buffer);
+                return last.map_err(|error| self.too_long(error));
             }
             self.reserve();
             self.ended = self.reader.read_buf(&mut self.buffer).await? == 0;

@@ -12,7 +12,7 @@ use crate::fair::FairQueue;
 /// that is gone.
 pub fn write_loop<S: Sink>(queue: FairQueue, mut sink: S) -> impl Future<Output = io::Result<()>> + Send {
     // Made here, so that it also counts for a future that is dropped before it was ever polled.
-    let queue = AbortOnDrop(queue);
+    let queue = CloseOnDrop(queue);
     async move {
         while let Some(message) = queue.0.next().await {
             sink.send(message).await?;
@@ -25,9 +25,10 @@ pub fn write_loop<S: Sink>(queue: FairQueue, mut sink: S) -> impl Future<Output 
     }
 }
 
-struct AbortOnDrop(FairQueue);
+/// Nobody may go on waiting for a writer that is gone.
+struct CloseOnDrop(FairQueue);
 
-impl Drop for AbortOnDrop {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -25,7 +25,7 @@ fn a_name_cannot_control_the_terminal_or_pretend_to_be_several_lines() {
 fn what_came_instead_of_the_answer_is_told() {
     let ended = tools(&[r#"{"jsonrpc":"2.0","id":3,"result":\n"#], &[]);
     assert_eq!(ended.status.code(), Some(4), "{ended:?}");
-    let said = "no answer to tools/list within 5s; the server sent something that is no message";
+    let said = "no answer to tools/list within 5s; the server sent something that is not a message";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     assert!(ended.stderr.contains("hint: why? toolwire doctor -- sh -c"), "{}", ended.stderr);
 }

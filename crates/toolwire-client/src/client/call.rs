@@ -7,7 +7,7 @@ use toolwire_protocol::wire::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::{Client, operation::Operation, outcome::CallOutcome, perform::Options};
+use super::{Client, operation::Operation, outcome::CallOutcome, typed_request::Options};
 use crate::error::Error;
 
 /// A request that is sent when it is awaited.

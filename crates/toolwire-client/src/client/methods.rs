@@ -15,7 +15,7 @@ use toolwire_protocol::{
     },
 };
 
-use super::{CallBuilder, Client, pages::Pages, perform::Options, raw::Raw};
+use super::{CallBuilder, Client, pages::Pages, raw::Raw, typed_request::Options};
 use crate::{error::Error, listen::ListenBuilder};
 
 impl Client {
@@ -203,7 +203,7 @@ impl Client {
         let method = method.into();
         let message = write_notification(&method, params);
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
-        self.wire().notify(&method, message).await
+        self.requester().notify(&method, message).await
     }
 }
 

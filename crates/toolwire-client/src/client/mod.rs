@@ -1,14 +1,15 @@
 //! The handle to a connected server.
 
 mod call;
+mod list_budget;
 mod methods;
 mod operation;
 mod outcome;
 mod pages;
-mod perform;
 mod raw;
+mod requester;
 mod restore;
-mod wire;
+mod typed_request;
 
 use std::{
     fmt,
@@ -21,16 +22,16 @@ use toolwire_protocol::{
     wire::{Implementation, ServerCapabilities},
 };
 
-use crate::{host::Host, link::Link, settings::Settings};
+use crate::{connect::Facts, host::Host, link::Link, settings::Settings};
 
 pub use call::CallBuilder;
 pub use operation::Operation;
 pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
-pub(crate) use perform::{CONTEXT, Options};
 pub use raw::Raw;
+pub(crate) use requester::{Failure, InFlight, Pace, Requester};
 pub(crate) use restore::Restoration;
-pub(crate) use wire::{Failure, InFlight, Pace, Wire};
+pub(crate) use typed_request::{CONTEXT, Options};
 
 /// A connection to a server, whatever protocol version it speaks.
 ///
@@ -55,7 +56,7 @@ pub struct Client {
 }
 
 struct Inner {
-    wire: Wire,
+    requester: Requester,
     settings: Settings,
     session: Session,
 }
@@ -78,18 +79,34 @@ impl fmt::Debug for WeakClient {
     }
 }
 
+/// What a client holds; from [`Client::usage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Bytes of messages that nobody has taken yet, of at most
+    /// [`ClientLimits::waiting_bytes`](crate::ClientLimits::waiting_bytes).
+    pub waiting_bytes: usize,
+    /// Bytes of stored results, of at most [`ClientLimits::cache_bytes`](crate::ClientLimits::cache_bytes).
+    pub cached_bytes: usize,
+    /// Listeners that are open, of at most [`ClientLimits::listeners`](crate::ClientLimits::listeners).
+    pub listeners: usize,
+}
+
 /// What was agreed on when the connection was made.
 pub(crate) struct Session {
     pub(crate) envelope: RequestEnvelope,
+    pub(crate) facts: Facts,
     pub(crate) server_info: Option<Implementation>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) instructions: Option<String>,
+    /// Whether the server had to be started again, and then worked when it was not asked for its version.
+    pub(crate) dies_on_discover: bool,
 }
 
 impl Client {
-    pub(crate) fn new(wire: Wire, settings: Settings, session: Session) -> Self {
-        let inner = Arc::new(Inner { wire, settings, session });
-        inner.wire.host.restoration.by(WeakClient { inner: Arc::downgrade(&inner) });
+    pub(crate) fn new(requester: Requester, settings: Settings, session: Session) -> Self {
+        let inner = Arc::new(Inner { requester, settings, session });
+        inner.requester.host.restoration.by(WeakClient { inner: Arc::downgrade(&inner) });
         Self { inner }
     }
 
@@ -118,17 +135,40 @@ impl Client {
         self.inner.session.instructions.as_deref()
     }
 
-    /// What carries the messages: for transports that have more to offer.
-    pub fn link(&self) -> &Arc<dyn Link> {
-        &self.inner.wire.link
+    /// Whether the server did not survive `server/discover` and had to be started again, now or when it was last
+    /// connected to with the same [`EraCache`](crate::EraCache).
+    ///
+    /// Servers on early versions of the SDK for Python are like that. Give clients an [`EraCache`](crate::EraCache), or
+    /// pin the [legacy era](crate::EraChoice::Legacy), and the next start is quick.
+    pub fn dies_on_discover(&self) -> bool {
+        self.inner.session.dies_on_discover
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
-        &self.inner.wire
+    /// What carries the messages: for transports that have more to offer.
+    pub fn link(&self) -> &Arc<dyn Link> {
+        &self.inner.requester.link
+    }
+
+    /// What the client holds at present of what the server has sent.
+    pub fn usage(&self) -> Usage {
+        let host = self.host();
+        Usage {
+            waiting_bytes: host.ledger.used(),
+            cached_bytes: host.with_cache(|cache, _| cache.bytes()),
+            listeners: host.hub.len(),
+        }
+    }
+
+    pub(crate) fn requester(&self) -> &Requester {
+        &self.inner.requester
     }
 
     pub(crate) fn host(&self) -> &Host {
-        &self.inner.wire.host
+        &self.inner.requester.host
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.inner.session.facts
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -18,11 +18,8 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::{Client, operation::Operation, perform::Options};
-use crate::{
-    error::{Delivery, Error, ErrorKind},
-    settings::MAX_PAGES,
-};
+use super::{Client, list_budget::ListBudget, operation::Operation, typed_request::Options};
+use crate::error::{Delivery, Error, ErrorKind};
 
 /// A page of a list. It is implemented for the list results of the protocol.
 pub trait PageOf: Operation<Params = PaginatedRequestParams> {
@@ -54,8 +51,8 @@ page_of! {
 
 /// A stream over a whole list, which fetches the next page when the last one is used up.
 ///
-/// It ends after the first error. A server that sends the same cursor twice, or more than
-/// [`MAX_PAGES`] pages, is such an error.
+/// It ends after the first error. A server that sends the same cursor twice, or more pages, items or bytes than the
+/// [`ClientLimits`](crate::ClientLimits) allow for one list, is such an error.
 ///
 /// ```
 /// # use toolwire_client::{Client, Error};
@@ -73,19 +70,31 @@ pub struct Pages<T: PageOf> {
     fresh: bool,
     items: VecDeque<T::Item>,
     seen: HashSet<String>,
+    budget: ListBudget,
     state: State<T>,
 }
+
+/// A page that is being fetched, and what it leaves of the budget.
+type Fetch<T> = BoxFuture<'static, Result<(T, ListBudget), Error>>;
 
 enum State<T> {
     /// The next page begins here; the first one nowhere.
     Next(Option<String>),
-    Fetching(BoxFuture<'static, Result<T, Error>>),
+    Fetching(Fetch<T>),
     Done,
 }
 
 impl<T: PageOf> Pages<T> {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, fresh: false, items: VecDeque::new(), seen: HashSet::new(), state: State::Next(None) }
+        let budget = ListBudget::new(&client.settings().limits);
+        Self {
+            client,
+            fresh: false,
+            items: VecDeque::new(),
+            seen: HashSet::new(),
+            budget,
+            state: State::Next(None),
+        }
     }
 
     /// Asks the server even if stored pages are still good.
@@ -126,7 +135,12 @@ impl<T: PageOf> Pages<T> {
                     };
                 }
                 State::Fetching(page) => match ready!(page.as_mut().poll(cx)) {
-                    Ok(page) => self.turn(page),
+                    Ok((page, budget)) => {
+                        self.budget = budget;
+                        if let Err(error) = self.turn(page) {
+                            return self.fail(error);
+                        }
+                    }
                     Err(error) => return self.fail(error),
                 },
             }
@@ -136,19 +150,25 @@ impl<T: PageOf> Pages<T> {
     /// Guards against a list without an end.
     fn check(&mut self, cursor: Option<&str>) -> Result<(), Error> {
         let Some(cursor) = cursor else { return Ok(()) };
-        let wrong = if self.seen.len() + 1 >= MAX_PAGES {
-            format!("the answer to {} goes on after {MAX_PAGES} pages", T::METHOD)
-        } else if !self.seen.insert(cursor.to_owned()) {
-            format!("the pages of {} go round in a circle at cursor {cursor:?}", T::METHOD)
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::TooManyPages, Delivery::Rejected, wrong))
+        let most = self.client.settings().limits.list_pages;
+        let error = |text| Error::new(ErrorKind::TooManyPages, Delivery::Rejected, text);
+        if self.seen.len() + 1 >= most {
+            let text = format!("the answer to {} goes on after {most} pages", T::METHOD);
+            return Err(error(text).with_limit("list_pages"));
+        }
+        if !self.seen.insert(cursor.to_owned()) {
+            return Err(error(format!(
+                "the pages of {} go round in a circle at cursor {cursor:?}",
+                T::METHOD
+            )));
+        }
+        Ok(())
     }
 
-    fn fetch(&self, cursor: Option<String>) -> BoxFuture<'static, Result<T, Error>> {
+    fn fetch(&self, cursor: Option<String>) -> Fetch<T> {
         let client = self.client.clone();
-        let mut options = Options { fresh: self.fresh, ..Options::default() };
+        let budget = self.budget;
+        let mut options = Options { fresh: self.fresh, budget: Some(Box::new(budget)), ..Options::default() };
         Box::pin(async move {
             let mut params = PaginatedRequestParams::new();
             let first = cursor.is_none();
@@ -158,15 +178,17 @@ impl<T: PageOf> Pages<T> {
                 // The pages that are stored lead to a cursor that the server no longer knows.
                 client.host().with_cache(|cache, _| cache.drop_pages(T::METHOD));
             }
-            page
+            page.map(|page| (page, options.budget.map_or(budget, |left| *left)))
         })
     }
 
-    fn turn(&mut self, page: T) {
+    fn turn(&mut self, page: T) -> Result<(), Error> {
         let (items, next) = page.split();
+        self.budget.charge_items(T::METHOD, items.len())?;
         self.items = items.into();
         // An empty cursor is one like any other; only without one it is over.
         self.state = next.map_or(State::Done, |cursor| State::Next(Some(cursor)));
+        Ok(())
     }
 
     fn fail(&mut self, error: Error) -> Poll<Option<Result<T::Item, Error>>> {

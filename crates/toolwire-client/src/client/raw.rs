@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toolwire_protocol::{MethodName, RawJson};
 
-use super::{Client, perform::Options};
+use super::{Client, typed_request::Options};
 use crate::error::Error;
 
 /// Sends requests without types, cache or rounds: what the server answers is what comes back.

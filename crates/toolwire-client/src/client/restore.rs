@@ -15,7 +15,7 @@ use super::{Client, Options, WeakClient};
 use crate::{
     error::Error,
     lock::lock,
-    settings::{MAX_RELISTENS, pause},
+    settings::{MAX_RESTORE_ATTEMPTS, pause},
 };
 
 /// What a session knows beside the watched resources, and whether somebody is telling it to a new one.
@@ -72,9 +72,9 @@ impl Restoration {
 /// Tells a new session everything; with growing pauses once more if that did not work, or if that session was
 /// lost as well. A server that loses every session must not keep us busy for ever.
 async fn restore(client: WeakClient) {
-    for attempt in 0..MAX_RELISTENS {
+    for attempt in 0..MAX_RESTORE_ATTEMPTS {
         let Some(told) = tell(&client).await else { return };
-        let last = attempt + 1 == MAX_RELISTENS;
+        let last = attempt + 1 == MAX_RESTORE_ATTEMPTS;
         let Some(client) = client.upgrade() else { return };
         if client.host().restoration.is_done(told, last) {
             return;

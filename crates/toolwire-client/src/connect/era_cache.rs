@@ -10,20 +10,37 @@ use toolwire_protocol::Version;
 use crate::lock::lock;
 
 /// How many servers an [`EraCache`] remembers.
-pub const MAX_REMEMBERED_SERVERS: usize = 256;
+const MAX_REMEMBERED_SERVERS: usize = 256;
 
 /// The versions that servers spoke, by what they are known as, such as their command.
 ///
 /// Share one between clients: a legacy server that is known is not asked for what it does not understand. When
-/// a server has changed its mind, it is asked again. The oldest is forgotten when there are too many.
+/// a server has changed its mind, it is asked again. Of more than 256 servers, the oldest is forgotten.
 #[derive(Debug, Default)]
 pub struct EraCache {
     state: Mutex<State>,
 }
 
+/// What an [`EraCache`] knows of a server. Made of the [`Version`] that it spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Remembered {
+    /// The version it spoke.
+    pub version: Version,
+    /// Whether it does not survive `server/discover`; see
+    /// [`Client::dies_on_discover`](crate::Client::dies_on_discover).
+    pub dies_on_discover: bool,
+}
+
+impl From<Version> for Remembered {
+    fn from(version: Version) -> Self {
+        Self { version, dies_on_discover: false }
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
-    versions: HashMap<String, Version>,
+    servers: HashMap<String, Remembered>,
     order: VecDeque<String>,
 }
 
@@ -35,27 +52,32 @@ impl EraCache {
 
     /// The version the server spoke.
     pub fn version(&self, key: &str) -> Option<Version> {
-        lock(&self.state).versions.get(key).copied()
+        self.get(key).map(|remembered| remembered.version)
     }
 
-    /// Remembers the version of a server.
-    pub fn remember(&self, key: impl Into<String>, version: Version) {
+    /// What is known of the server.
+    pub fn get(&self, key: &str) -> Option<Remembered> {
+        lock(&self.state).servers.get(key).copied()
+    }
+
+    /// Remembers the version of a server, or more about it.
+    pub fn remember(&self, key: impl Into<String>, server: impl Into<Remembered>) {
         let key = key.into();
         let mut state = lock(&self.state);
-        if state.versions.insert(key.clone(), version).is_none() {
+        if state.servers.insert(key.clone(), server.into()).is_none() {
             state.order.push_back(key);
         }
-        if state.versions.len() > MAX_REMEMBERED_SERVERS
+        if state.servers.len() > MAX_REMEMBERED_SERVERS
             && let Some(oldest) = state.order.pop_front()
         {
-            state.versions.remove(&oldest);
+            state.servers.remove(&oldest);
         }
     }
 
     /// Forgets a server.
     pub fn forget(&self, key: &str) {
         let mut state = lock(&self.state);
-        state.versions.remove(key);
+        state.servers.remove(key);
         state.order.retain(|other| other != key);
     }
 }

@@ -17,11 +17,12 @@ use toolwire_protocol::{
     },
 };
 
+use super::{EraChoice, Facts};
 use crate::{
-    client::{CONTEXT, Failure, Operation, Pace, Session, Wire},
+    client::{CONTEXT, Failure, Operation, Pace, Requester, Session},
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, LinkErrorKind},
-    settings::{EraChoice, Settings},
+    settings::Settings,
 };
 
 /// How to begin.
@@ -48,7 +49,7 @@ impl Opening {
 }
 
 /// Why there is no session.
-pub(super) enum Trouble {
+pub(super) enum HandshakeError {
     Failed(Error),
     /// The server has to be started again, to begin like this. The error counts if it cannot be.
     Restart(Opening, Error),
@@ -56,7 +57,7 @@ pub(super) enum Trouble {
     Elsewhere(Opening, Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for HandshakeError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
@@ -64,20 +65,20 @@ impl From<Error> for Trouble {
 
 /// A conversation that is about to begin.
 pub(super) struct Handshake<'a> {
-    pub(super) wire: &'a Wire,
+    pub(super) requester: &'a Requester,
     pub(super) settings: &'a Settings,
     pub(super) info: &'a Implementation,
 }
 
 impl Handshake<'_> {
-    pub(super) async fn open(&self, opening: Opening) -> Result<Session, Trouble> {
+    pub(super) async fn open(&self, opening: Opening) -> Result<Session, HandshakeError> {
         match opening {
             Opening::Discover(version) => self.probe(version).await,
-            Opening::Initialize(version) => self.fall_back(version, Version::LATEST).await,
+            Opening::Initialize(version) => self.fall_back(version, None).await,
             Opening::Remembered(version) => match self.initialize(version).await {
                 Ok(session) => Ok(session),
                 Err(Failed::Answer(ProbeAnswer::Closed, error)) => {
-                    Err(Trouble::Restart(Opening::first(self.settings.era, None), error))
+                    Err(HandshakeError::Restart(Opening::first(self.settings.era, None), error))
                 }
                 Err(_) => self.probe(Version::LATEST).await,
             },
@@ -85,18 +86,18 @@ impl Handshake<'_> {
     }
 
     /// Asks a server of unknown era, at most twice.
-    async fn probe(&self, version: Version) -> Result<Session, Trouble> {
+    async fn probe(&self, version: Version) -> Result<Session, HandshakeError> {
         let offered = self.settings.era.offered();
         let mut sent = version;
         for last in [false, true] {
             let (answer, found) = self.discover(sent, self.patience()).await;
-            let probe = Probe { link: self.wire.link.family(), offered: &offered, sent };
+            let probe = Probe { link: self.requester.link.family(), offered: &offered, sent };
             match (probe.on_discover(&answer), found) {
                 (ProbeVerdict::Modern(version), Ok(found)) => return Ok(self.modern(version, found)?),
                 (ProbeVerdict::RetryModern(version), _) if !last => sent = version,
-                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, sent).await,
+                (ProbeVerdict::Initialize(version), _) => return self.fall_back(version, Some(sent)).await,
                 (ProbeVerdict::RestartThenInitialize(version), Err(error)) => {
-                    return Err(Trouble::Restart(Opening::Initialize(version), error));
+                    return Err(HandshakeError::Restart(Opening::Initialize(version), error));
                 }
                 // Silence and a broken connection say nothing about versions.
                 (ProbeVerdict::NoCommonVersion, Err(error)) if error.rpc().is_none() => {
@@ -115,31 +116,36 @@ impl Handshake<'_> {
 
     /// How long the first answer may take. Only on a pipe, and only with both eras to speak, is silence an answer.
     fn patience(&self) -> Duration {
-        match (self.settings.era, self.wire.link.family()) {
-            (EraChoice::Auto, ProbeLink::Duplex) => self.settings.probe_timeout,
-            _ => self.settings.request_timeout,
+        match (self.settings.era, self.requester.link.family()) {
+            (EraChoice::Auto, ProbeLink::Duplex) => self.settings.limits.probe_timeout,
+            _ => self.settings.limits.request_timeout,
         }
     }
 
-    /// Speaks the old way, because the new one was not wanted or not understood when it was tried as `sent`.
-    async fn fall_back(&self, version: Version, sent: Version) -> Result<Session, Trouble> {
+    /// Speaks the old way, because the new one was not understood when it was tried as `probed`, or not tried at all.
+    async fn fall_back(&self, version: Version, probed: Option<Version>) -> Result<Session, HandshakeError> {
         let (answer, error) = match self.initialize(version).await {
             Ok(session) => return Ok(session),
             Err(Failed::Version(error)) => return Err(error.into()),
             Err(Failed::Answer(answer, error)) => (answer, error),
         };
         let offered = self.settings.era.offered();
-        let probe = Probe { link: self.wire.link.family(), offered: &offered, sent };
+        let sent = probed.unwrap_or(Version::LATEST);
+        let probe = Probe { link: self.requester.link.family(), offered: &offered, sent };
         match probe.on_failed_initialize(&answer) {
+            // It may have been the probe. Without one it would be the same again.
+            ProbeVerdict::RestartThenInitialize(version) if probed.is_some() => {
+                Err(HandshakeError::Restart(Opening::Initialize(version), error))
+            }
             // A modern server that was slow to start did not answer in time, and says so now.
             ProbeVerdict::RetryModern(version) => {
-                match self.discover(version, self.settings.request_timeout).await {
+                match self.discover(version, self.settings.limits.request_timeout).await {
                     (_, Ok(found)) => Ok(self.modern(version, found)?),
                     _ => Err(error.into()),
                 }
             }
             ProbeVerdict::TryHttpSse => {
-                Err(Trouble::Elsewhere(Opening::Initialize(Version::V2024_11_05), error))
+                Err(HandshakeError::Elsewhere(Opening::Initialize(Version::V2024_11_05), error))
             }
             _ => Err(error.into()),
         }
@@ -169,9 +175,11 @@ impl Handshake<'_> {
         self.keep(&found);
         Ok(Session {
             envelope,
+            facts: Facts::of(version),
             server_info,
             capabilities: found.capabilities,
             instructions: found.instructions,
+            dies_on_discover: false,
         })
     }
 
@@ -179,7 +187,7 @@ impl Handshake<'_> {
     fn keep(&self, found: &DiscoverResult) {
         let key: Option<CacheKey> = DiscoverResult::cache_key(&RequestParams::new());
         if let (Some(key), Ok(raw)) = (key, toolwire_protocol::RawJson::of(found)) {
-            self.wire.host.with_cache(|cache, now| {
+            self.requester.host.with_cache(|cache, now| {
                 let ticket = cache.ticket(&key);
                 cache.insert(&key, CONTEXT, found.hint(), raw.into(), ticket, now)
             });
@@ -187,10 +195,11 @@ impl Handshake<'_> {
     }
 
     async fn initialize(&self, version: Version) -> Result<Session, Failed> {
-        let capabilities = self.wire.host.capabilities(version.era());
+        let capabilities = self.requester.host.capabilities(&Facts::of(version));
         let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
         let envelope = RequestEnvelope::legacy(version);
-        let asked = self.ask(&envelope, Method::Initialize, &params, self.settings.request_timeout).await;
+        let asked =
+            self.ask(&envelope, Method::Initialize, &params, self.settings.limits.request_timeout).await;
         let (answer, result) = self.read::<InitializeResult>(Method::Initialize, asked).await;
         let result = result.map_err(|error| Failed::Answer(answer, error))?;
         let chosen = self.accept(&result).map_err(Failed::Version)?;
@@ -198,9 +207,11 @@ impl Handshake<'_> {
         self.confirm().await.map_err(Failed::Version)?;
         Ok(Session {
             envelope: RequestEnvelope::legacy(chosen),
+            facts: Facts::of(chosen),
             server_info: Some(result.server_info),
             capabilities: result.capabilities,
             instructions: result.instructions,
+            dies_on_discover: false,
         })
     }
 
@@ -222,16 +233,16 @@ impl Handshake<'_> {
         let method = MethodName::from(Method::Initialized);
         let message = write_notification(&method, &NotificationParams::new())
             .map_err(|error| Error::invalid_params(&method, error))?;
-        self.wire.notify(&method, message).await
+        self.requester.notify(&method, message).await
     }
 
     fn negotiated(&self, version: Version) {
-        self.wire.host.negotiated(version);
-        self.wire.link.negotiated(version);
+        self.requester.host.negotiated(Facts::of(version));
+        self.requester.link.negotiated(version);
     }
 
     fn envelope(&self, version: Version) -> serde_json::Result<RequestEnvelope> {
-        RequestEnvelope::modern(version, self.info, &self.wire.host.capabilities(version.era()))
+        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(&Facts::of(version)))
     }
 
     /// Sends one of the first messages. Neither of them may be cancelled.
@@ -242,9 +253,9 @@ impl Handshake<'_> {
         params: &P,
         patience: Duration,
     ) -> Result<Params, Failure> {
-        let request = self.wire.request(envelope, &method.into(), params, RequestMeta::default(), false);
+        let request = self.requester.request(envelope, &method.into(), params, RequestMeta::default(), false);
         let request = request.map_err(Failure::Unwritable)?;
-        self.wire.carry(request, false, None, &mut Pace { idle: patience, total: patience }).await
+        self.requester.carry(request, false, None, &mut Pace { idle: patience, total: patience }).await
     }
 
     /// What came back: as evidence, and as what it should be.
@@ -255,19 +266,29 @@ impl Handshake<'_> {
     ) -> (ProbeAnswer, Result<T, Error>) {
         let method = MethodName::from(method);
         match asked {
+            Ok(result) if result.text().len() > self.settings.limits.server_info_bytes => {
+                // It says nothing about versions, so nothing else is tried.
+                (ProbeAnswer::Unreachable, Err(self.says_too_much(&method, result.text().len())))
+            }
             Ok(result) => {
                 let result = result.decode().map_err(|error| Error::invalid_response(&method, error));
                 (ProbeAnswer::OtherResult, result)
             }
-            Err(failure) => (evidence(&failure), Err(self.wire.explain(&method, failure).await)),
+            Err(failure) => (evidence(&failure), Err(self.requester.explain(&method, failure).await)),
         }
     }
 
+    fn says_too_much(&self, method: &MethodName, bytes: usize) -> Error {
+        let limit = self.settings.limits.server_info_bytes;
+        let text = format!("the answer to {method} has {bytes} bytes, and at most {limit} are kept");
+        Error::new(ErrorKind::TooLarge, Delivery::Rejected, text).with_limit("server_info_bytes")
+    }
+
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
-        let text = format!(
-            "the server speaks none of the protocol versions {}",
-            names(&self.settings.era.offered())
-        );
+        let text = match &*self.settings.era.offered() {
+            [only] => format!("the server does not speak protocol version {only}"),
+            offered => format!("the server does not speak any of the protocol versions {}", names(offered)),
+        };
         let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);
         match cause {
             Some(cause) => error.with_source(cause),
@@ -296,6 +317,7 @@ fn evidence(failure: &Failure) -> ProbeAnswer {
             }
             LinkErrorKind::Cancelled
             | LinkErrorKind::Busy
+            | LinkErrorKind::Limit(_)
             | LinkErrorKind::Refused
             | LinkErrorKind::Unreachable => ProbeAnswer::Unreachable,
         },

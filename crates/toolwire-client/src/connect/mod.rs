@@ -2,6 +2,8 @@
 
 mod connector;
 mod era_cache;
+mod era_choice;
+mod facts;
 mod handshake;
 
 use std::sync::Arc;
@@ -9,16 +11,18 @@ use std::sync::Arc;
 use toolwire_protocol::wire::{Implementation, LoggingLevel};
 
 pub use connector::{Connection, Connector, kind};
-pub use era_cache::{EraCache, MAX_REMEMBERED_SERVERS};
+pub use era_cache::{EraCache, Remembered};
+pub use era_choice::EraChoice;
+pub(crate) use facts::Facts;
 
 use crate::{
-    client::{Client, Wire},
+    client::{Client, Requester},
     error::{Delivery, Error, ErrorKind},
     host::{Handlers, Host},
     link::Inbox,
     settings::Settings,
 };
-use handshake::{Handshake, Opening, Trouble};
+use handshake::{Handshake, HandshakeError, Opening};
 
 /// Everything that a client brings to a connection.
 pub(crate) struct Plan {
@@ -49,6 +53,7 @@ async fn attempt<K, C: Connector<K>>(
 ) -> Result<Client, Error> {
     let Plan { info, settings, handlers, eras } = plan;
     let mut opening = None;
+    let mut restarts = 0;
     let mut connector = connector;
     loop {
         let host = Arc::new(Host::new(Arc::clone(&handlers), &settings));
@@ -60,31 +65,46 @@ async fn attempt<K, C: Connector<K>>(
                 .with_source(error)
         })?;
         let Connection { link, key, again, fallback } = made;
-        let wire = Wire::new(link, host);
-        let handshake = Handshake { wire: &wire, settings: &settings, info: &info };
-        let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.version(key));
+        let requester = Requester::new(link, host);
+        let handshake = Handshake { requester: &requester, settings: &settings, info: &info };
+        let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.get(key));
         let first = opening.is_none();
-        let this = opening.take().unwrap_or_else(|| Opening::first(settings.era, remembered));
+        let this = opening
+            .take()
+            .unwrap_or_else(|| Opening::first(settings.era, remembered.map(|remembered| remembered.version)));
         match handshake.open(this).await {
-            Ok(session) => {
+            Ok(mut session) => {
+                let version = session.envelope.version();
+                session.dies_on_discover = match this {
+                    Opening::Initialize(_) => restarts > 0,
+                    Opening::Remembered(_) => remembered.is_some_and(|remembered| {
+                        // It was asked after all if it speaks something else now.
+                        remembered.dies_on_discover && remembered.version == version
+                    }),
+                    Opening::Discover(_) => false,
+                };
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
-                    eras.remember(key, session.envelope.version());
+                    eras.remember(key, Remembered { version, dies_on_discover: session.dies_on_discover });
                 }
-                let client = Client::new(wire, settings, session);
+                let client = Client::new(requester, settings, session);
                 ask_for_logs(&client).await;
                 return Ok(client);
             }
-            Err(Trouble::Failed(error)) => {
+            Err(HandshakeError::Failed(error)) => {
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
                     eras.forget(&key);
                 }
                 return Err(error);
             }
-            Err(Trouble::Restart(next, error)) => {
-                connector = again.filter(|_| first).ok_or_else(|| error.with_hint(START_AGAIN))?;
+            Err(HandshakeError::Restart(next, error)) => {
+                connector = again.filter(|_| restarts < MAX_RESTARTS).ok_or_else(|| match restarts {
+                    0 => error.with_hint(START_AGAIN),
+                    _ => error,
+                })?;
+                restarts += 1;
                 opening = Some(next);
             }
-            Err(Trouble::Elsewhere(next, error)) => {
+            Err(HandshakeError::Elsewhere(next, error)) => {
                 let Some(other) = fallback.filter(|_| first) else { return Err(error) };
                 *elsewhere = Some(error);
                 connector = other;
@@ -94,15 +114,19 @@ async fn attempt<K, C: Connector<K>>(
     }
 }
 
+/// How often a server is started again: once because it is not what it was the last time, and once because it did not
+/// survive being asked what it is.
+const MAX_RESTARTS: usize = 2;
+
 /// What to do about a server that does not survive the first message.
-const START_AGAIN: &str = "if it is an old server that cannot bear to be asked for its version, pin the legacy era \
+const START_AGAIN: &str = "if it is an old server that cannot handle a request for its version, pin the legacy era \
                            or connect with a closure that starts it again";
 
-/// Tells a legacy server once what a modern one is told with each request.
+/// Tells the server which log messages to send, where that is not said with each request.
 async fn ask_for_logs(client: &Client) {
     let level: Option<LoggingLevel> = client.settings().log_level;
-    let legacy = !client.version().is_modern() && client.capabilities().logging.is_some();
-    if let Some(level) = level.filter(|_| legacy)
+    let once = client.facts().log_level_is_set && client.capabilities().logging.is_some();
+    if let Some(level) = level.filter(|_| once)
         && let Err(error) = client.set_log_level(level).await
     {
         tracing::warn!(%error, "the server refused the log level");

@@ -8,7 +8,7 @@ use std::{
 };
 
 use toolwire_protocol::{
-    Era, ErrorCode, Notification, RawJson, RpcError,
+    ErrorCode, Notification, RawJson, RpcError,
     wire::{
         CapabilityMap, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
         ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, ListRootsResult,
@@ -18,7 +18,7 @@ use toolwire_protocol::{
 use toolwire_transport::BoxFuture;
 
 use super::elicit::{Elicit, ElicitReply};
-use crate::{listen::Change, observe::Observer};
+use crate::{connect::Facts, listen::Change, observe::Observer};
 
 type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
 type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
@@ -42,7 +42,7 @@ pub(crate) struct Handlers {
 
 impl Handlers {
     /// What the client can do: nothing that has no handler.
-    pub(super) fn capabilities(&self, era: Era) -> ClientCapabilities {
+    pub(super) fn capabilities(&self, facts: &Facts) -> ClientCapabilities {
         let mut can = ClientCapabilities::new();
         if self.elicit.is_some() {
             let modes = ElicitationCapability::new().form(JsonObject::new());
@@ -56,8 +56,7 @@ impl Handlers {
         }
         if self.roots.is_some() {
             let roots = RootsCapability::new();
-            // The modern era has no message that says so.
-            can = can.roots(if era == Era::Legacy { roots.list_changed(true) } else { roots });
+            can = can.roots(if facts.roots_changes { roots.list_changed(true) } else { roots });
         }
         if !self.extensions.is_empty() {
             can = can.extensions(self.extensions.clone());

@@ -1,15 +1,15 @@
 //! The client as a host: what it answers, remembers and passes on when the server speaks first.
 
-mod desk;
 mod elicit;
+mod handler_clock;
 mod handlers;
-mod thinking;
+mod request_queue;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::Deserialize;
 use toolwire_protocol::{
-    Era, Method, Notification, Params, RawJson, Request, RequestId, RpcError, Version,
+    Method, Notification, Params, RawJson, Request, RequestId, RpcError,
     caching::{CacheChange, ResponseCache},
     envelope::{write_error, write_response},
     wire::{
@@ -24,44 +24,51 @@ pub(crate) use handlers::{Handlers, quietly};
 use crate::{
     client::Restoration,
     clock::Clock,
+    connect::Facts,
+    ledger::{Ledger, Share},
+    limits::ClientLimits,
     listen::{Change, Hub},
     lock::lock,
     observe::Observer,
-    settings::{Limits, Settings},
+    settings::Settings,
 };
-use desk::{Answer, Desk};
-use thinking::Thinking;
+use handler_clock::HandlerClock;
+use request_queue::{Answer, RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
     handlers: Arc<Handlers>,
-    limits: Limits,
+    limits: ClientLimits,
+    pub(crate) ledger: Arc<Ledger>,
     clock: Arc<dyn Clock>,
-    version: OnceLock<Version>,
-    desk: Mutex<Desk>,
+    /// What the version has that was agreed on.
+    facts: OnceLock<Facts>,
+    queue: Mutex<RequestQueue>,
     cache: Mutex<ResponseCache>,
     pub(crate) hub: Hub,
     pub(crate) restoration: Restoration,
-    pub(crate) thinking: Thinking,
+    pub(crate) handler_clock: HandlerClock,
 }
 
 impl Host {
     pub(crate) fn new(handlers: Arc<Handlers>, settings: &Settings) -> Self {
+        let ledger = Arc::new(Ledger::new(settings.limits.waiting_bytes));
         Self {
             handlers,
             limits: settings.limits,
+            ledger: Arc::clone(&ledger),
             clock: Arc::clone(&settings.clock),
-            version: OnceLock::new(),
-            desk: Mutex::default(),
-            cache: Mutex::new(ResponseCache::new(settings.cache)),
-            hub: Hub::default(),
+            facts: OnceLock::new(),
+            queue: Mutex::default(),
+            cache: Mutex::new(ResponseCache::new(settings.limits.cache())),
+            hub: Hub::new(ledger, settings.limits.listeners),
             restoration: Restoration::default(),
-            thinking: Thinking::default(),
+            handler_clock: HandlerClock::default(),
         }
     }
 
-    pub(crate) const fn limits(&self) -> Limits {
-        self.limits
+    pub(crate) const fn limits(&self) -> &ClientLimits {
+        &self.limits
     }
 
     /// Whoever watches the conversation.
@@ -69,14 +76,14 @@ impl Host {
         self.handlers.observer.as_ref()
     }
 
-    pub(crate) fn capabilities(&self, era: Era) -> ClientCapabilities {
-        self.handlers.capabilities(era)
+    pub(crate) fn capabilities(&self, facts: &Facts) -> ClientCapabilities {
+        self.handlers.capabilities(facts)
     }
 
     /// The version was agreed on.
-    pub(crate) fn negotiated(&self, version: Version) {
+    pub(crate) fn negotiated(&self, facts: Facts) {
         // A second version on one connection would be a fault of ours; the first one stays.
-        let _ = self.version.set(version);
+        let _ = self.facts.set(facts);
     }
 
     /// Does something with the response cache at the present moment.
@@ -93,14 +100,18 @@ impl Host {
     /// Takes a request of the server in.
     pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
         let method = request.method.known();
-        if this.version.get().is_some_and(|version| version.is_modern()) {
-            tracing::warn!(method = %request.method, "a modern server must not send requests");
+        if this.facts.get().is_some_and(|facts| !facts.server_requests) {
+            tracing::warn!(method = %request.method, "a server of this version must not send requests");
             answer(write_error(Some(&request.id), &RpcError::method_not_found(request.method.as_str())));
         } else if method == Some(Method::Ping) {
             answer(respond(&request.id, "{}"));
         } else {
+            // What it weighs is known before it is decoded.
+            let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
             match question(&request) {
-                Ok(question) => Desk::accept(this, request.id, question, answer),
+                Ok(question) => {
+                    RequestQueue::accept(this, Waiting { id: request.id, question, answer, charge });
+                }
                 Err(error) => answer(write_error(Some(&request.id), &error)),
             }
         }
@@ -143,7 +154,7 @@ impl Host {
                     id: RequestId,
                 }
                 if let Ok(Cancelled { id }) = params.decode() {
-                    Desk::cancel(self, &id);
+                    RequestQueue::cancel(self, &id);
                     self.hub.cancelled(&id);
                 }
             }
@@ -159,7 +170,7 @@ impl Host {
 
     /// The connection is over.
     pub(crate) fn closed(&self, why: &str) {
-        Desk::close(self);
+        RequestQueue::close(self);
         self.hub.closed(why);
     }
 }

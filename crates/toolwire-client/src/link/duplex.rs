@@ -19,20 +19,22 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{
-    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
-    envelope::{EnvelopeFault, FaultKind, parse_batch, write_error, write_notification},
+    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, RpcError, Version,
+    envelope::{
+        EnvelopeFault, FaultKind, Outline, OutlineKind, parse_batch, write_error, write_notification,
+    },
     probe::ProbeLink,
     wire::CancelledNotificationParams,
 };
 use toolwire_transport::{
-    BoxFuture, Diagnostics, Duplex, FairQueue, Sink, Source, fair::QUEUE_BYTES, write_loop,
+    BoxFuture, Diagnostics, Duplex, FairQueue, ReceiveError, Sink, Source, fair, write_loop,
 };
 
 use super::{Exchange, ExchangeError, ExchangeFeed, Inbox, Link, LinkError, LinkErrorKind, Outgoing};
 use crate::{
     error::Delivery,
     lock::lock,
-    settings::{CLOSING_PATIENCE, MAX_BATCH_MESSAGES, MAX_CONSECUTIVE_GARBAGE},
+    settings::{CLOSING_PATIENCE, MAX_INVALID_MESSAGES},
 };
 
 /// A link over any [`Duplex`].
@@ -50,7 +52,9 @@ pub struct DuplexLink {
 struct Core {
     queue: FairQueue,
     open: Mutex<Open>,
-    limit: usize,
+    pending_requests: usize,
+    batch_messages: usize,
+    outgoing_bytes: usize,
     /// Whether arrays of messages may come.
     batches: AtomicBool,
     /// Why the connection ended, once it has.
@@ -71,10 +75,16 @@ impl DuplexLink {
     pub fn new(duplex: impl Duplex, inbox: Inbox) -> Self {
         let diagnostics = duplex.diagnostics();
         let (source, sink) = duplex.split();
+        let outgoing_bytes = inbox.outgoing_bytes();
         let core = Arc::new(Core {
-            queue: FairQueue::new(),
+            queue: FairQueue::with_limits(fair::Limits {
+                queue_bytes: outgoing_bytes,
+                ..fair::Limits::default()
+            }),
             open: Mutex::default(),
-            limit: inbox.pending_requests(),
+            pending_requests: inbox.pending_requests(),
+            batch_messages: inbox.batch_messages(),
+            outgoing_bytes,
             batches: AtomicBool::new(false),
             ended: watch::Sender::new(None),
         });
@@ -129,7 +139,7 @@ impl Link for DuplexLink {
     }
 
     fn has_room(&self) -> bool {
-        self.core.queue.queued_bytes() < QUEUE_BYTES
+        self.core.queue.queued_bytes() < self.core.outgoing_bytes
     }
 
     fn room(&self) -> BoxFuture<'static, ()> {
@@ -181,8 +191,10 @@ impl Core {
         if open.closed {
             return Err(not_sent("the connection to the server is closed"));
         }
-        if open.waiting.len() >= self.limit {
-            let text = format!("{} requests wait for their answers already", self.limit);
+        if open.waiting.len() >= self.pending_requests {
+            let limit = self.pending_requests;
+            let text =
+                format!("{limit} requests wait for their answers already (the limit pending_requests)");
             return Err(LinkError::new(LinkErrorKind::Busy, Delivery::NotSent, text));
         }
         open.waiting.insert(request.id.clone(), feed);
@@ -199,7 +211,7 @@ impl Core {
     }
 
     /// Takes one message in and says whether it was one.
-    fn accept(&self, bytes: &Bytes, inbox: &Inbox) -> bool {
+    fn accept(self: &Arc<Self>, bytes: &Bytes, inbox: &Inbox) -> bool {
         match Message::parse(bytes) {
             Ok(message) => {
                 self.dispatch(message, inbox);
@@ -212,8 +224,8 @@ impl Core {
         }
     }
 
-    fn accept_batch(&self, bytes: &Bytes, inbox: &Inbox) -> bool {
-        match parse_batch(bytes, MAX_BATCH_MESSAGES) {
+    fn accept_batch(self: &Arc<Self>, bytes: &Bytes, inbox: &Inbox) -> bool {
+        match parse_batch(bytes, self.batch_messages) {
             Ok(messages) => messages.into_iter().fold(false, |any, message| match message {
                 Ok(message) => {
                     self.dispatch(message, inbox);
@@ -225,15 +237,15 @@ impl Core {
         }
     }
 
-    /// Deals with what is no message; always `false`.
+    /// Deals with what is not a message; always `false`.
     fn reject(&self, fault: &EnvelopeFault, inbox: &Inbox) -> bool {
-        inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
-        tracing::warn!(%fault, "the server sent something that is no message");
+        inbox.unreadable(format_args!("the server sent something that is not a message: {fault}"));
+        tracing::warn!(%fault, "the server sent something that is not a message");
         let Some(id) = &fault.id else { return false };
         match fault.kind {
             FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
                 if let Some(feed) = self.take(id) {
-                    let text = format!("the server's answer is no message: {fault}");
+                    let text = format!("the server's answer is not a message: {fault}");
                     let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
                     feed.finish(Err(error.into()));
                 }
@@ -241,14 +253,34 @@ impl Core {
             FaultKind::WrongParamsType => {
                 let answer = write_error(Some(id), &fault.rpc_error());
                 inbox.sent(&answer);
-                post_answer(&self.queue, answer);
+                self.post_answer(answer);
             }
             _ => {}
         }
         false
     }
 
-    fn dispatch(&self, message: Message, inbox: &Inbox) {
+    /// A message was too long. If it can be told what it was about, nobody has to wait for it in vain.
+    fn lost(&self, error: &ReceiveError, inbox: &Inbox) {
+        let Some(Outline { kind, id: Some(id), .. }) = error.outline() else { return };
+        match kind {
+            OutlineKind::Response => {
+                if let Some(feed) = self.take(id) {
+                    let text = format!("its answer was lost: {error}");
+                    let kind = LinkErrorKind::Limit("max_message_bytes");
+                    feed.finish(Err(LinkError::new(kind, Delivery::Unknown, text).into()));
+                }
+            }
+            OutlineKind::Request => {
+                let answer = write_error(Some(id), &RpcError::invalid_request(error.to_string()));
+                inbox.sent(&answer);
+                self.post_answer(answer);
+            }
+            _ => {}
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, message: Message, inbox: &Inbox) {
         match message {
             Message::Response(response) => self.answer(response),
             Message::Notification(notification) if notification.method.known() == Some(Method::Progress) => {
@@ -256,8 +288,8 @@ impl Core {
             }
             Message::Notification(notification) => inbox.notification(&notification),
             Message::Request(request) => {
-                let queue = self.queue.clone();
-                inbox.request(request, move |answer| post_answer(&queue, answer));
+                let core = Arc::clone(self);
+                inbox.request(request, move |answer| core.post_answer(answer));
             }
         }
     }
@@ -299,6 +331,16 @@ impl Core {
         }
         // A token that is not ours was put into a raw request.
         inbox.notification(&notification);
+    }
+
+    /// Queues an answer, unless the server asks and asks and never reads. Calls of our own stop at half as many bytes,
+    /// so they are never the reason.
+    fn post_answer(&self, answer: Bytes) {
+        if self.queue.queued_bytes() >= self.outgoing_bytes.saturating_mul(2) {
+            return tracing::warn!("an answer was dropped because the server does not read");
+        }
+        // Without a connection nobody waits for the answer.
+        let _ = self.queue.post(answer);
     }
 
     /// Fails whoever waits. Only the first call counts.
@@ -356,8 +398,9 @@ async fn read_loop<S: Source>(
     inbox: Inbox,
     diagnostics: Option<Arc<dyn Diagnostics>>,
 ) {
-    let mut garbage = 0;
+    let mut invalid = 0;
     let cause = loop {
+        inbox.room().await;
         let good = match source.receive().await {
             Ok(Some(bytes)) => core.accept(&bytes, &inbox),
             Ok(None) => break None,
@@ -365,19 +408,20 @@ async fn read_loop<S: Source>(
             Err(error) => {
                 tracing::warn!(%error, "a message of the server was lost");
                 inbox.unreadable(format_args!("a message of the server was lost: {error}"));
+                core.lost(&error, &inbox);
                 false
             }
         };
-        garbage = if good { 0 } else { garbage + 1 };
-        if garbage >= MAX_CONSECUTIVE_GARBAGE {
-            break Some(format!("the server sent {garbage} things in a row that are no messages"));
+        invalid = if good { 0 } else { invalid + 1 };
+        if invalid >= MAX_INVALID_MESSAGES {
+            break Some(format!("the server sent {invalid} things in a row that are not messages"));
         }
         // A server that never pauses must not keep the other tasks of this thread waiting.
         tokio::task::coop::consume_budget().await;
     };
     let told = match &diagnostics {
         // It was us who gave up, so the other side has nothing to tell.
-        Some(diagnostics) if garbage < MAX_CONSECUTIVE_GARBAGE => diagnostics.why_closed().await,
+        Some(diagnostics) if invalid < MAX_INVALID_MESSAGES => diagnostics.why_closed().await,
         _ => None,
     };
     let why = match (cause, told) {
@@ -387,19 +431,6 @@ async fn read_loop<S: Source>(
     };
     core.end(&why, &LinkErrorKind::Closed, &inbox);
 }
-
-/// Queues an answer, unless the server asks and asks and never reads.
-fn post_answer(queue: &FairQueue, answer: Bytes) {
-    if queue.queued_bytes() >= MAX_ANSWER_BYTES {
-        return tracing::warn!("an answer was dropped because the server does not read");
-    }
-    // Without a connection nobody waits for the answer.
-    let _ = queue.post(answer);
-}
-
-/// How many bytes may be queued before answers to the server are dropped. Calls of our own stop at half of it, so
-/// they are never the reason.
-const MAX_ANSWER_BYTES: usize = 2 * QUEUE_BYTES;
 
 fn not_sent(text: &'static str) -> LinkError {
     LinkError::new(LinkErrorKind::Closed, Delivery::NotSent, text)

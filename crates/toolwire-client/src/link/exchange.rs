@@ -8,11 +8,17 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use toolwire_protocol::{Notification, Params, RequestId, RpcError};
+use toolwire_protocol::{Notification, Params, RawJson, RequestId, RpcError};
 use toolwire_transport::BoxFuture;
 
 use super::{LinkError, LinkErrorKind};
-use crate::{error::Delivery, lock::lock, observe::Observer, settings::MAX_WAITING_PROGRESS};
+use crate::{
+    error::Delivery,
+    ledger::{Ledger, Share, WAITING_BYTES},
+    lock::lock,
+    observe::Observer,
+    settings::MAX_WAITING_PROGRESS,
+};
 
 /// The answer to a request: its result, or why there is none.
 pub type Reply = Result<Params, ExchangeError>;
@@ -58,8 +64,13 @@ pub struct ExchangeFeed {
 
 #[derive(Default)]
 struct State {
-    progress: VecDeque<Notification>,
+    /// Each with what it was charged for.
+    progress: VecDeque<(Notification, usize)>,
     reply: Option<Reply>,
+    /// Where what waits is accounted for.
+    ledger: Option<Arc<Ledger>>,
+    /// What all that waits here was charged for.
+    charged: usize,
     finished: bool,
     waker: Option<Waker>,
     /// Whoever watches, and the id of the request.
@@ -67,6 +78,52 @@ struct State {
 }
 
 impl State {
+    /// Takes a message of this length into account; `None` when there is no room for it.
+    fn charge(&mut self, text: usize, share: Share) -> Option<usize> {
+        let Some(ledger) = &self.ledger else { return Some(0) };
+        let bytes = ledger.charge(text, share)?;
+        self.charged += bytes;
+        Some(bytes)
+    }
+
+    fn release(&mut self, bytes: usize) {
+        if let Some(ledger) = self.ledger.as_ref().filter(|_| bytes > 0) {
+            ledger.release(bytes);
+            self.charged -= bytes;
+        }
+    }
+
+    /// Lets progress wait. Where there is no room for it, it takes the place of what came last.
+    fn put_progress(&mut self, notification: Notification) {
+        let text = notification.params.text().len();
+        let mut charged = None;
+        if self.progress.len() < MAX_WAITING_PROGRESS {
+            charged = self.charge(text, Share::Quarter);
+        }
+        if charged.is_none() {
+            let last = self.progress.pop_back().map_or(0, |(_, bytes)| bytes);
+            self.release(last);
+            charged = self.charge(text, Share::Quarter);
+        }
+        if let Some(bytes) = charged {
+            // What waits for long must not hold on to the far larger buffer that it was read into.
+            let notification = if self.progress.is_empty() { notification } else { compact(notification) };
+            self.progress.push_back((notification, bytes));
+        }
+    }
+
+    /// Lets the answer wait, or the reason why it cannot.
+    fn put_reply(&mut self, reply: Reply) {
+        let fits = self.charge(weight(&reply), Share::All).is_some();
+        self.reply = Some(if fits { reply } else { Err(self.no_room().into()) });
+    }
+
+    fn no_room(&self) -> LinkError {
+        let limit = self.ledger.as_ref().map_or(0, |ledger| ledger.limit());
+        let text = format!("its answer came, but {limit} bytes of other answers wait to be taken already");
+        LinkError::new(LinkErrorKind::Limit(WAITING_BYTES), Delivery::Unknown, text)
+    }
+
     fn observe_progress(&self, notification: &Notification) {
         if let Some((observer, _)) = &self.observer {
             observer.received_notification(notification);
@@ -105,9 +162,21 @@ impl Exchange {
     pub(crate) fn observe(&self, observer: Observer, id: RequestId) {
         let mut state = lock(&self.shared);
         state.observer = Some((observer, id));
-        state.progress.iter().for_each(|notification| state.observe_progress(notification));
+        state.progress.iter().for_each(|(notification, _)| state.observe_progress(notification));
         if let Some(reply) = &state.reply {
             state.observe_reply(reply);
+        }
+    }
+
+    /// Accounts for what waits, and for what has come already.
+    pub(crate) fn account(&self, ledger: Arc<Ledger>) {
+        let mut state = lock(&self.shared);
+        state.ledger = Some(ledger);
+        for (notification, _) in std::mem::take(&mut state.progress) {
+            state.put_progress(notification);
+        }
+        if let Some(reply) = state.reply.take() {
+            state.put_reply(reply);
         }
     }
 
@@ -132,10 +201,13 @@ impl Exchange {
             self.driver = None;
         }
         let mut state = lock(&self.shared);
-        if let Some(progress) = state.progress.pop_front() {
+        if let Some((progress, bytes)) = state.progress.pop_front() {
+            state.release(bytes);
             return Poll::Ready(ExchangeEvent::Progress(progress));
         }
         if let Some(reply) = state.reply.take() {
+            let charged = state.charged;
+            state.release(charged);
             return Poll::Ready(ExchangeEvent::Finished(reply));
         }
         if state.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
@@ -153,10 +225,7 @@ impl ExchangeFeed {
             return;
         }
         state.observe_progress(&notification);
-        if state.progress.len() >= MAX_WAITING_PROGRESS {
-            state.progress.pop_back();
-        }
-        state.progress.push_back(notification);
+        state.put_progress(notification);
         wake(state);
     }
 
@@ -171,9 +240,35 @@ impl ExchangeFeed {
             state.finished = true;
             let reply = reply();
             state.observe_reply(&reply);
-            state.reply = Some(reply);
+            state.put_reply(reply);
             wake(state);
         }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let charged = self.charged;
+        self.release(charged);
+    }
+}
+
+/// How much text an answer holds.
+fn weight(reply: &Reply) -> usize {
+    match reply {
+        Ok(result) => result.bytes().map_or(0, |bytes| bytes.len()),
+        Err(ExchangeError::Rpc(error)) => {
+            error.message.len() + error.data.as_ref().map_or(0, |data| data.text().len())
+        }
+        Err(ExchangeError::Link(_)) => 0,
+    }
+}
+
+/// The same in memory of its own.
+fn compact(notification: Notification) -> Notification {
+    match RawJson::parse(notification.params.text()) {
+        Ok(params) => Notification::new(notification.method, params.into()),
+        Err(_) => notification,
     }
 }
 
@@ -238,6 +333,51 @@ mod tests {
         assert_eq!(seen.pop().unwrap(), "{}");
         assert_eq!(seen.pop().unwrap(), format!(r#"{{"progress":{}}}"#, MAX_WAITING_PROGRESS + 9));
         assert_eq!(seen.first().unwrap(), r#"{"progress":0}"#);
+    }
+
+    #[tokio::test]
+    async fn long_progress_gives_way_to_the_latest_and_never_to_the_answer() {
+        let ledger = Arc::new(Ledger::new(40_000));
+        let (feed, mut exchange) = Exchange::channel();
+        exchange.account(Arc::clone(&ledger));
+        for step in 0..50 {
+            let params = serde_json::json!({ "progress": step, "message": "x".repeat(3000) });
+            feed.progress(Notification::new(Method::Progress, Params::of(&params).unwrap()));
+            assert!(ledger.used() <= 10_000, "a quarter of the limit");
+        }
+        feed.finish(Ok(Params::of(&"y".repeat(20_000)).unwrap()));
+        assert!(next_step(&mut exchange).await.starts_with(r#"{"message":"x"#));
+        next_step(&mut exchange).await;
+        assert!(next_step(&mut exchange).await.ends_with(r#""progress":49}"#));
+        assert_eq!(next_step(&mut exchange).await.len(), 20_002);
+        assert_eq!(ledger.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_fails_its_request_and_names_the_limit() {
+        let ledger = Arc::new(Ledger::new(10_000));
+        let large = || Params::of(&"y".repeat(6000)).unwrap();
+        let (feed, mut first) = Exchange::channel();
+        first.account(Arc::clone(&ledger));
+        feed.finish(Ok(large()));
+        let (feed, mut second) = Exchange::channel();
+        second.account(Arc::clone(&ledger));
+        feed.finish(Ok(large()));
+        let ExchangeEvent::Finished(Err(ExchangeError::Link(error))) = second.next().await else { panic!() };
+        assert_eq!((error.kind, error.delivery), (LinkErrorKind::Limit("waiting_bytes"), Delivery::Unknown));
+        assert!(
+            matches!(first.next().await, ExchangeEvent::Finished(Ok(_))),
+            "the other one is not disturbed"
+        );
+        assert_eq!(ledger.used(), 0);
+
+        let (feed, third) = Exchange::channel();
+        feed.progress(progress(1));
+        feed.finish(Ok(large()));
+        third.account(Arc::clone(&ledger));
+        assert!(ledger.used() > 6000, "what came before is accounted for, too");
+        drop(third);
+        assert_eq!(ledger.used(), 0, "and nothing is left of what nobody took");
     }
 
     #[tokio::test]

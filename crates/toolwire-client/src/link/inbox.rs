@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use toolwire_protocol::{Notification, Request};
 
-use crate::host::Host;
+use crate::{host::Host, settings::ROOM_PATIENCE};
 
 /// Takes requests and notifications of the server. Nothing here waits: a link can call it while it reads.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Inbox {
         }
     }
 
-    /// Something came that is no message, or that belongs to nothing. Only those who
+    /// Something came that is not a message, or that belongs to nothing. Only those who
     /// [observe](crate::ClientBuilder::observe) hear of it.
     pub fn unreadable(&self, why: impl fmt::Display) {
         if let Some(observer) = self.host.observer() {
@@ -82,6 +82,26 @@ impl Inbox {
     /// of its own; listeners hear a [`Resync`](crate::Change::Resync) after that. A Tokio runtime is needed.
     pub fn session_renewed(&self) {
         self.host.restoration.begin();
+    }
+
+    /// How many messages one batch may hold.
+    pub fn batch_messages(&self) -> usize {
+        self.host.limits().batch_messages
+    }
+
+    /// How many bytes may wait to be sent.
+    pub fn outgoing_bytes(&self) -> usize {
+        self.host.limits().outgoing_bytes
+    }
+
+    /// Waits a little while so much waits in the client for somebody to take it that reading on would lose something.
+    /// A link awaits this before it reads more of a connection that carries answers to several requests.
+    pub async fn room(&self) {
+        let ledger = &self.host.ledger;
+        if ledger.is_crowded() {
+            // Not for ever: whoever never takes its answer must not keep the others waiting.
+            let _ = tokio::time::timeout(ROOM_PATIENCE, ledger.room()).await;
+        }
     }
 
     /// How many requests may wait for their answers at once; a link answers more with

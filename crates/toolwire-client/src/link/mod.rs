@@ -93,13 +93,15 @@ pub enum LinkErrorKind {
     Cancelled,
     /// Too many requests are open.
     Busy,
+    /// The answer is more than a limit allows; this is its name.
+    Limit(&'static str),
     /// The link cannot carry this request to any server, and has not tried: something in it must be different.
     Refused,
     /// The server could not be reached.
     Unreachable,
     /// The answer is no JSON-RPC message.
     Malformed,
-    /// An HTTP status that is no success, with the JSON-RPC error in its body.
+    /// An HTTP status other than success, with the JSON-RPC error in its body.
     Status(u16, Option<RpcError>),
 }
 

@@ -4,7 +4,7 @@
 //! often they did. So a listener holds at most one mark for each thing it listens to.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
@@ -13,14 +13,18 @@ use toolwire_protocol::{RequestId, wire::SubscriptionFilter};
 
 use super::{Change, EndReason};
 use crate::{
+    ledger::{Charge, Ledger, Share},
     lock::lock,
-    settings::{MAX_LISTENERS, MAX_WAITING_UPDATES},
+    settings::MAX_WAITING_UPDATES,
 };
 
 /// All listeners of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<HubState>,
+    ledger: Arc<Ledger>,
+    /// How many listeners there may be.
+    limit: usize,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +51,7 @@ struct BoxState {
     tools: bool,
     prompts: bool,
     resources: bool,
-    updated: VecDeque<String>,
+    updated: VecDeque<(String, Charge)>,
     resync: bool,
     acknowledged: Option<SubscriptionFilter>,
     cancelled: bool,
@@ -57,10 +61,19 @@ struct BoxState {
 }
 
 impl Hub {
+    pub(crate) fn new(ledger: Arc<Ledger>, limit: usize) -> Self {
+        Self { state: Mutex::default(), ledger, limit }
+    }
+
+    /// How many listeners there are.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.state).boxes.len()
+    }
+
     /// Adds a listener, unless there are too many.
     pub(crate) fn open(&self, filter: SubscriptionFilter) -> Option<Arc<ChangeBox>> {
         let mut hub = lock(&self.state);
-        if hub.boxes.len() >= MAX_LISTENERS {
+        if hub.boxes.len() >= self.limit {
             return None;
         }
         let closed = hub.closed.as_deref().map(|why| EndReason::Closed(why.to_owned()));
@@ -82,7 +95,7 @@ impl Hub {
                 (Some(own), tag) => Some(own) == tag,
                 (None, _) => state.wants(change),
             };
-            wanted && state.put(change)
+            wanted && state.put(change, &self.ledger)
         });
     }
 
@@ -90,7 +103,7 @@ impl Hub {
         self.each(|state| {
             let own = state.tag.as_ref() == Some(tag);
             if own {
-                state.acknowledged = Some(filter.clone());
+                state.acknowledged = Some(agreed(&state.filter, filter));
             }
             own
         });
@@ -230,6 +243,16 @@ impl ChangeBox {
         Poll::Pending
     }
 
+    /// Whether the connection is over.
+    pub(super) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = lock(&self.state);
+        if state.end.is_some() {
+            return Poll::Ready(());
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     /// The next change; after the end there is none.
     pub(super) fn poll_change(&self, cx: &mut Context<'_>) -> Poll<Change> {
         let mut state = lock(&self.state);
@@ -256,24 +279,29 @@ impl BoxState {
     }
 
     /// Notes a change and says whether it is news.
-    fn put(&mut self, change: &Change) -> bool {
+    fn put(&mut self, change: &Change, ledger: &Arc<Ledger>) -> bool {
         match change {
             Change::Tools => !std::mem::replace(&mut self.tools, true),
             Change::Prompts => !std::mem::replace(&mut self.prompts, true),
             Change::Resources => !std::mem::replace(&mut self.resources, true),
-            Change::Updated(uri) if self.updated.contains(uri) => false,
-            Change::Updated(_) if self.updated.len() >= MAX_WAITING_UPDATES => {
-                // Too much to list: the listener has to look at everything anyway.
-                self.updated.clear();
-                self.resync = true;
-                true
-            }
             Change::Updated(uri) => {
-                self.updated.push_back(uri.clone());
-                true
+                self.updated.iter().all(|(waiting, _)| waiting != uri) && self.put_updated(uri, ledger)
             }
             Change::Resync | Change::Ended(_) => false,
         }
+    }
+
+    fn put_updated(&mut self, uri: &str, ledger: &Arc<Ledger>) -> bool {
+        let room = self.updated.len() < MAX_WAITING_UPDATES;
+        match ledger.guard(uri.len(), Share::Quarter).filter(|_| room) {
+            Some(charge) => self.updated.push_back((uri.to_owned(), charge)),
+            None => {
+                // Too much to list: the listener has to look at everything anyway.
+                self.updated.clear();
+                self.resync = true;
+            }
+        }
+        true
     }
 
     fn take(&mut self) -> Option<Change> {
@@ -285,12 +313,26 @@ impl BoxState {
             Some(Change::Prompts)
         } else if std::mem::take(&mut self.resources) {
             Some(Change::Resources)
-        } else if let Some(uri) = self.updated.pop_front() {
+        } else if let Some((uri, _)) = self.updated.pop_front() {
             Some(Change::Updated(uri))
         } else {
             self.end.clone().map(Change::Ended)
         }
     }
+}
+
+/// What a server has agreed to: never more than it was asked for, whatever it says.
+fn agreed(asked: &SubscriptionFilter, granted: &SubscriptionFilter) -> SubscriptionFilter {
+    let both = |asked: Option<bool>, granted: Option<bool>| granted.filter(|granted| asked == Some(*granted));
+    let mut agreed = SubscriptionFilter::new();
+    agreed.tools_list_changed = both(asked.tools_list_changed, granted.tools_list_changed);
+    agreed.prompts_list_changed = both(asked.prompts_list_changed, granted.prompts_list_changed);
+    agreed.resources_list_changed = both(asked.resources_list_changed, granted.resources_list_changed);
+    agreed.resource_subscriptions = granted.resource_subscriptions.as_ref().map(|granted| {
+        let granted: HashSet<&String> = granted.iter().collect();
+        asked.resource_subscriptions.iter().flatten().filter(|uri| granted.contains(uri)).cloned().collect()
+    });
+    agreed
 }
 
 /// Whether a change of `uri` concerns whoever watches `watched`: the resource itself, or a part of it.
@@ -303,6 +345,10 @@ fn covers(watched: &str, uri: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn hub() -> Hub {
+        Hub::new(Arc::new(Ledger::new(4 * 1024 * 1024)), 3)
+    }
+
     fn drain(changes: &ChangeBox) -> Vec<Change> {
         let mut state = lock(&changes.state);
         std::iter::from_fn(|| state.take()).collect()
@@ -310,7 +356,7 @@ mod tests {
 
     #[test]
     fn changes_are_marks_and_not_a_story() {
-        let hub = Hub::default();
+        let hub = hub();
         let filter =
             SubscriptionFilter::new().tools_list_changed(true).resource_subscriptions(["file:///a".into()]);
         let changes = hub.open(filter).unwrap();
@@ -325,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_heard_ends_listeners_until_it_is_heard_again() {
-        let hub = Hub::default();
+        let hub = hub();
         let next = |changes: &ChangeBox| changes.poll_change(&mut Context::from_waker(Waker::noop()));
         let lost = Poll::Ready(Change::Ended(EndReason::Lost("gone".to_owned())));
         let open = hub.open(SubscriptionFilter::new()).unwrap();
@@ -338,7 +384,7 @@ mod tests {
 
     #[test]
     fn too_many_updates_become_one_resync() {
-        let hub = Hub::default();
+        let hub = hub();
         let changes = hub.open(SubscriptionFilter::new()).unwrap();
         changes.subscribe(&1.into());
         for number in 0..=MAX_WAITING_UPDATES {
@@ -349,9 +395,42 @@ mod tests {
     }
 
     #[test]
+    fn long_names_of_resources_become_one_resync_and_leave_nothing_behind() {
+        let hub = hub();
+        let changes = hub.open(SubscriptionFilter::new()).unwrap();
+        changes.subscribe(&1.into());
+        for number in 0..11 {
+            let uri = format!("file:///{number}/{}", "x".repeat(100_000));
+            hub.publish(Some(&1.into()), &Change::Updated(uri));
+            assert!(hub.ledger.used() <= 1024 * 1024, "a quarter of the limit");
+        }
+        assert_eq!(drain(&changes).first(), Some(&Change::Resync));
+        assert_eq!(hub.ledger.used(), 0);
+    }
+
+    #[test]
+    fn a_server_cannot_agree_to_more_than_it_was_asked_for() {
+        let hub = hub();
+        let asked = SubscriptionFilter::new()
+            .tools_list_changed(true)
+            .resource_subscriptions(["file:///a".into(), "file:///b".into()]);
+        let changes = hub.open(asked).unwrap();
+        changes.subscribe(&1.into());
+        let granted = SubscriptionFilter::new()
+            .tools_list_changed(true)
+            .prompts_list_changed(true)
+            .resource_subscriptions(["file:///b".into(), "x".repeat(1 << 20)]);
+        hub.acknowledged(&1.into(), &granted);
+        let agreed = changes.poll_acknowledged(&mut Context::from_waker(Waker::noop()));
+        let expected =
+            SubscriptionFilter::new().tools_list_changed(true).resource_subscriptions(["file:///b".into()]);
+        assert_eq!(agreed, Poll::Ready(Some(expected)));
+    }
+
+    #[test]
     fn listeners_are_counted_and_watchers_too() {
-        let hub = Hub::default();
-        let open: Vec<_> = (0..MAX_LISTENERS).map(|_| hub.open(SubscriptionFilter::new()).unwrap()).collect();
+        let hub = hub();
+        let open: Vec<_> = (0..3).map(|_| hub.open(SubscriptionFilter::new()).unwrap()).collect();
         assert!(hub.open(SubscriptionFilter::new()).is_none());
         hub.remove(open.first().unwrap());
         assert!(hub.open(SubscriptionFilter::new()).is_some());

@@ -6,12 +6,13 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_core::Stream;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use toolwire_protocol::{
-    Method,
+    ErrorCode, Method,
     wire::{
         SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequestParams,
         UnsubscribeRequestParams,
@@ -23,7 +24,7 @@ use super::{Change, EndReason, hub::ChangeBox};
 use crate::{
     client::{Client, InFlight, Options},
     error::{Delivery, Error, ErrorKind},
-    settings::{MAX_LISTENERS, MAX_RELISTENS, pause},
+    settings::{LONGEST_RELISTEN_PAUSE, pause_up_to},
 };
 
 /// Says what to listen to; await it to begin. From [`Client::listen`].
@@ -64,7 +65,9 @@ impl ListenBuilder {
         self
     }
 
-    /// Whether a subscription that is lost is renewed, as it is by default. [`Change::Resync`] follows.
+    /// Whether a subscription that ends is renewed, as it is by default: whether it was lost, or ended in order by a
+    /// server that is being restarted. It is asked for again, with pauses of up to a minute, until the connection is
+    /// over; [`Change::Resync`] follows.
     pub const fn relisten(mut self, relisten: bool) -> Self {
         self.relisten = relisten;
         self
@@ -73,12 +76,12 @@ impl ListenBuilder {
     async fn open(self) -> Result<Listener, Error> {
         let Self { client, filter, relisten } = self;
         let Some(changes) = client.host().hub.open(filter.clone()) else {
-            let text = format!("{MAX_LISTENERS} listeners are open already");
-            return Err(Error::new(ErrorKind::Busy, Delivery::NotSent, text));
+            let text = format!("{} listeners are open already", client.settings().limits.listeners);
+            return Err(Error::new(ErrorKind::Busy, Delivery::NotSent, text).with_limit("listeners"));
         };
         // From here on, whatever fails takes itself off the hub.
         let place = Place { client: client.clone(), changes };
-        if client.version().is_modern() {
+        if client.facts().listen_requests {
             let (flight, honoured) = subscribe(&client, &filter, &place.changes).await?;
             let driver = Box::pin(keep(client, filter, Arc::clone(&place.changes), flight, relisten));
             Ok(Listener { driver: Some(driver), watching: Vec::new(), place, honoured, done: false })
@@ -104,9 +107,9 @@ impl IntoFuture for ListenBuilder {
 /// Changes are marks and not a story: one that was not yet picked up is not repeated. Dropping the listener
 /// ends the subscription. A modern subscription is only renewed while somebody polls the listener.
 pub struct Listener {
-    /// Keeps a modern subscription open.
+    /// Keeps a subscription open.
     driver: Option<BoxFuture<'static, ()>>,
-    /// The resources that a legacy server was asked to watch.
+    /// The resources that the server was asked to watch.
     watching: Vec<Watch>,
     place: Place,
     honoured: SubscriptionFilter,
@@ -173,7 +176,7 @@ impl Drop for Place {
     }
 }
 
-/// Asks a modern server, and waits until it has agreed.
+/// Asks the server, and waits until it has agreed.
 async fn subscribe(
     client: &Client,
     filter: &SubscriptionFilter,
@@ -189,7 +192,7 @@ async fn subscribe(
             ended = flight.finished() => Err(ended),
         }
     };
-    let patience = client.settings().request_timeout;
+    let patience = client.settings().limits.request_timeout;
     match tokio::time::timeout(patience, acknowledged).await {
         Ok(Ok(Some(honoured))) => Ok((flight, honoured)),
         Ok(Err(Err(error))) => Err(client.explain(Method::Listen, error).await),
@@ -202,7 +205,7 @@ async fn subscribe(
     }
 }
 
-/// Keeps a modern subscription open until the server or the connection ends.
+/// Keeps a subscription open until the connection ends, or as long as the server likes if it is not to be renewed.
 async fn keep(
     client: Client,
     filter: SubscriptionFilter,
@@ -210,26 +213,18 @@ async fn keep(
     mut flight: InFlight,
     relisten: bool,
 ) {
+    let mut attempts = Attempts::default();
     loop {
-        let ended = tokio::select! {
-            biased;
-            ended = flight.finished() => Some(ended),
-            () = poll_fn(|cx| changes.poll_cancelled(cx)) => None,
-        };
-        let why = match ended {
-            Some(Ok(_)) => return changes.end(EndReason::Graceful),
-            Some(Err(error)) => client.explain(Method::Listen, error).await.to_string(),
-            None => {
-                flight.forget();
-                "the server cancelled the subscription".to_owned()
-            }
-        };
+        let began = Instant::now();
+        let reason = ended(&client, &changes, &mut flight).await;
         if changes.has_ended() || !relisten {
-            return changes.end(EndReason::Lost(why));
+            return changes.end(reason);
         }
-        match renew(&client, &filter, &changes).await {
-            Some(renewed) => flight = renewed,
-            None => return changes.end(EndReason::Lost(why)),
+        attempts.after(began.elapsed());
+        match renew(&client, &filter, &changes, &mut attempts).await {
+            Ok(renewed) => flight = renewed,
+            Err(None) => return changes.end(reason),
+            Err(Some(refused)) => return changes.end(EndReason::Lost(refused.to_string())),
         }
         // What changed in between is not known, so nothing that is stored can be trusted.
         client.host().with_cache(|cache, _| cache.clear());
@@ -237,20 +232,72 @@ async fn keep(
     }
 }
 
-/// Asks for the subscription again, with growing pauses.
-async fn renew(client: &Client, filter: &SubscriptionFilter, changes: &ChangeBox) -> Option<InFlight> {
-    for attempt in 0..MAX_RELISTENS {
-        sleep(pause(attempt)).await;
-        match subscribe(client, filter, changes).await {
-            Ok((flight, _)) => return Some(flight),
-            Err(_) if changes.has_ended() => return None,
-            Err(error) => tracing::debug!(%error, attempt, "the subscription could not be renewed"),
+/// Waits for the end of a subscription.
+async fn ended(client: &Client, changes: &ChangeBox, flight: &mut InFlight) -> EndReason {
+    let ended = tokio::select! {
+        biased;
+        ended = flight.finished() => Some(ended),
+        () = poll_fn(|cx| changes.poll_cancelled(cx)) => None,
+    };
+    match ended {
+        Some(Ok(_)) => EndReason::Graceful,
+        Some(Err(error)) => EndReason::Lost(client.explain(Method::Listen, error).await.to_string()),
+        None => {
+            flight.forget();
+            EndReason::Lost("the server cancelled the subscription".to_owned())
         }
     }
-    None
 }
 
-/// Asks a legacy server to watch the resources.
+/// Asks for the subscription again, with growing pauses, until the connection is over (`None`) or the server says that
+/// there will never be another.
+async fn renew(
+    client: &Client,
+    filter: &SubscriptionFilter,
+    changes: &ChangeBox,
+    attempts: &mut Attempts,
+) -> Result<InFlight, Option<Error>> {
+    loop {
+        tokio::select! {
+            () = sleep(attempts.pause()) => {}
+            () = poll_fn(|cx| changes.poll_ended(cx)) => return Err(None),
+        }
+        match subscribe(client, filter, changes).await {
+            Ok((flight, _)) => return Ok(flight),
+            Err(_) if changes.has_ended() => return Err(None),
+            Err(error) if is_final(&error) => return Err(Some(error)),
+            Err(error) => tracing::debug!(%error, "the subscription could not be renewed yet"),
+        }
+    }
+}
+
+/// Whether asking again cannot help: the server that is there now has no subscriptions.
+fn is_final(error: &Error) -> bool {
+    let never = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION];
+    error.rpc().is_some_and(|error| never.contains(&error.code))
+}
+
+/// How often a subscription was asked for in a row. A server that ends each one at once is asked ever more seldom.
+#[derive(Debug, Default)]
+struct Attempts(u32);
+
+impl Attempts {
+    /// The last subscription has lasted so long.
+    fn after(&mut self, lasted: Duration) {
+        if lasted >= LONGEST_RELISTEN_PAUSE {
+            self.0 = 0;
+        }
+    }
+
+    /// How long to wait now.
+    fn pause(&mut self) -> Duration {
+        let pause = pause_up_to(self.0, LONGEST_RELISTEN_PAUSE);
+        self.0 = self.0.saturating_add(1);
+        pause
+    }
+}
+
+/// Asks the server to watch the resources one by one.
 async fn watch(client: &Client, filter: &SubscriptionFilter) -> Result<Vec<Watch>, Error> {
     let mut watching = Vec::new();
     for uri in filter.resource_subscriptions.iter().flatten() {
@@ -266,7 +313,7 @@ async fn watch(client: &Client, filter: &SubscriptionFilter) -> Result<Vec<Watch
     Ok(watching)
 }
 
-/// What a legacy server will tell of, by its capabilities.
+/// What a server will tell of by itself, according to its capabilities.
 fn promised(client: &Client, mut filter: SubscriptionFilter) -> SubscriptionFilter {
     let can = client.capabilities();
     let tools = can.tools.as_ref().and_then(|tools| tools.list_changed);
@@ -278,7 +325,7 @@ fn promised(client: &Client, mut filter: SubscriptionFilter) -> SubscriptionFilt
     filter
 }
 
-/// A resource that a legacy server watches for us until this is dropped.
+/// A resource that the server watches for us until this is dropped.
 struct Watch {
     client: Client,
     uri: String,

@@ -32,9 +32,9 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReason {
-    /// The server ended the subscription in order.
+    /// The server ended the subscription in order, and it was not to be renewed or the connection ended, too.
     Graceful,
-    /// The server gave the subscription up, and asking again did not help or was not wanted.
+    /// The server gave the subscription up, and asking again could not help or was not wanted.
     Lost(String),
     /// The connection is over; the text says why.
     Closed(String),

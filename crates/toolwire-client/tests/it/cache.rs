@@ -6,8 +6,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolwire_client::{Client, Clock};
-use toolwire_protocol::{Version, caching::CacheLimits};
+use toolwire_client::{Client, ClientLimits, Clock};
+use toolwire_protocol::Version;
 
 use crate::script::{Script, builder, connect, discovery, legacy, modern};
 
@@ -131,8 +131,8 @@ async fn there_is_no_cache_in_the_legacy_era_nor_without_room() {
     list(&client, &mut script, Some(tools("one", 60_000))).await;
     list(&client, &mut script, Some(tools("two", 60_000))).await;
 
-    let none = CacheLimits { entries: 0, ..CacheLimits::default() };
-    let (client, mut script) = connect(builder().cache_limits(none), Version::LATEST).await;
+    let (client, mut script) =
+        connect(builder().limits(ClientLimits::default().cache_entries(0)), Version::LATEST).await;
     list(&client, &mut script, Some(tools("one", 60_000))).await;
     list(&client, &mut script, Some(tools("two", 60_000))).await;
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolwire_client::{Delivery, ErrorKind};
+use toolwire_client::{ClientLimits, Delivery, ErrorKind};
 use toolwire_protocol::{
     Version,
     wire::{CompletionReference, LoggingLevel, PromptReference},
@@ -284,7 +284,8 @@ async fn a_thousand_calls_at_once() {
 
 #[tokio::test]
 async fn the_limit_of_open_requests_is_an_error_and_not_a_queue() {
-    let (client, mut script) = connect(builder().limit_pending_requests(2), Version::LATEST).await;
+    let (client, mut script) =
+        connect(builder().limits(ClientLimits::default().pending_requests(2)), Version::LATEST).await;
     let mut first = Box::pin(client.call("a", ()).into_future());
     let mut second = Box::pin(client.call("b", ()).into_future());
     let request = tokio::select! {

@@ -1,7 +1,15 @@
 //! Servers that are child processes.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
 use serde_json::json;
-use toolwire_client::{Client, Delivery, ErrorKind};
+use toolwire_client::{Client, Delivery, EraCache, EraChoice, ErrorKind};
 use toolwire_transport::ChildProcess;
 
 /// A server that answers the first message, reads the second, complains and dies.
@@ -24,6 +32,21 @@ esac
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"old","version":"0"}}}'
 read -r line
 read -r line
+"#;
+
+/// What servers on the SDK for Python 1.0 to 1.8 do: a request that they do not know is left unanswered and breaks the
+/// conversation, so that whatever comes next ends the process.
+const PYTHON: &str = r#"
+asked=''
+while read -r line; do
+    case "$line" in
+        *'"server/discover"'*) asked=yes; echo 'Failed to validate request' >&2 ;;
+        *'"initialize"'*)
+            if [ -n "$asked" ]; then echo 'Received request before initialization was complete' >&2; exit 1; fi
+            echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"py","version":"1.8"}}}'
+            ;;
+    esac
+done
 "#;
 
 fn shell(script: &str) -> ChildProcess {
@@ -52,6 +75,43 @@ async fn a_server_that_dies_of_the_probe_is_started_again() {
         assert_eq!(client.version().as_str(), "2024-11-05");
         client.close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_after_an_unanswered_probe_is_started_again_and_remembered() {
+    let eras = Arc::new(EraCache::new());
+    let patience = Duration::from_millis(200);
+    let builder = || Client::builder("test", "1").probe_timeout(patience).era_cache(Arc::clone(&eras));
+    let client = builder().connect(shell(PYTHON)).await.unwrap();
+    assert_eq!(client.server_info().unwrap().name, "py");
+    assert!(client.dies_on_discover());
+    client.close().await.unwrap();
+
+    // The next start is quick: nothing is asked that would be waited for.
+    let client = builder().probe_timeout(Duration::from_secs(600)).connect(shell(PYTHON)).await.unwrap();
+    assert!(client.dies_on_discover(), "and it is still known");
+    client.close().await.unwrap();
+
+    let client = builder().connect(shell(OLD)).await.unwrap();
+    assert!(client.dies_on_discover());
+    client.close().await.unwrap();
+    let client = Client::builder("test", "1").era(EraChoice::Legacy).connect(shell(OLD)).await.unwrap();
+    assert!(!client.dies_on_discover(), "it was not asked");
+    client.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_everything_is_started_twice_and_not_more() {
+    let starts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&starts);
+    let start = move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(shell("read -r line; echo 'out of order' >&2; exit 1").spawn())
+    };
+    let error = Client::builder("test", "1").connect(start).await.unwrap_err();
+    assert!(error.to_string().contains("out of order"), "{error}");
+    assert!(!error.to_string().contains("starts it again"), "that has been tried: {error}");
+    assert_eq!(starts.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! A server that means ill, or does not know better.
 
 use serde_json::json;
-use toolwire_client::{Delivery, ErrorKind, MAX_CONSECUTIVE_GARBAGE};
+use toolwire_client::{Delivery, ErrorKind};
 use toolwire_protocol::Version;
 
 use crate::script::{builder, connect, legacy, modern, text};
+
+/// How many messages in a row may be unreadable.
+const MAX_INVALID_MESSAGES: usize = 100;
 
 const GARBAGE: &[&str] = &[
     "",
@@ -24,7 +27,7 @@ const GARBAGE: &[&str] = &[
     r#"{"jsonrpc":"2.0","result":{}}"#,
 ];
 
-/// Messages that are well formed and still make no sense.
+/// Messages that are well formed and still not valid.
 const NONSENSE: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":99999,"result":{}}"#,
     r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
@@ -60,7 +63,7 @@ async fn nothing_but_junk_does() {
     let (client, mut script) = modern().await;
     let (outcome, ()) = tokio::join!(client.call("x", ()), async {
         script.expect("tools/call").await;
-        for _ in 0..MAX_CONSECUTIVE_GARBAGE {
+        for _ in 0..MAX_INVALID_MESSAGES {
             script.send_text("junk").await;
         }
     });
@@ -71,7 +74,7 @@ async fn nothing_but_junk_does() {
 
     let (client, mut script) = modern().await;
     for _ in 0..3 {
-        for _ in 1..MAX_CONSECUTIVE_GARBAGE {
+        for _ in 1..MAX_INVALID_MESSAGES {
             script.send_text("junk").await;
         }
         let (outcome, ()) = tokio::join!(client.call("x", ()), async {

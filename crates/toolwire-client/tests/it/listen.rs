@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolwire_client::{Change, Client, EndReason, ErrorKind, Listener, MAX_RELISTENS};
+use toolwire_client::{Change, Client, EndReason, ErrorKind, Listener};
 use toolwire_protocol::Version;
 
 use crate::script::{Script, builder, connect, legacy, modern};
@@ -62,17 +62,68 @@ async fn a_modern_listener_hears_its_own_subscription() {
     assert_eq!(cancelled["params"]["requestId"], id);
 }
 
+/// Ends a subscription as a server does that is shut down in order.
+async fn end_in_order(script: &mut Script, id: &Value) {
+    script.reply(&json!({"id": id}), json!({"resultType": "complete", "_meta": {TAG: id}})).await;
+}
+
 #[tokio::test]
 async fn a_graceful_end_is_told_and_not_cancelled() {
     let (client, mut script) = modern().await;
-    let (mut listener, id) = listening(&client, &mut script).await;
+    let (listener, id) = tokio::join!(client.listen().tools().relisten(false), acknowledge(&mut script));
+    let mut listener = listener.unwrap();
     changed(&mut script, "tools/list_changed", &id).await;
-    script.reply(&json!({"id": id}), json!({"resultType": "complete", "_meta": {TAG: id}})).await;
+    end_in_order(&mut script, &id).await;
     assert_eq!(listener.next().await, Some(Change::Tools), "what came before is told before");
     assert_eq!(listener.next().await, Some(Change::Ended(EndReason::Graceful)));
     assert_eq!(listener.next().await, None);
     drop(listener);
     script.expect_silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_survives_a_server_that_is_restarted_in_order() {
+    let (client, mut script) = modern().await;
+    let (mut listener, first) = listening(&client, &mut script).await;
+    changed(&mut script, "tools/list_changed", &first).await;
+    end_in_order(&mut script, &first).await;
+    assert_eq!(listener.next().await, Some(Change::Tools), "what came before is told before");
+    let (change, second) = tokio::join!(listener.next(), async {
+        // A restart takes longer than a few attempts.
+        for _ in 0..20 {
+            let refused = script.expect("subscriptions/listen").await;
+            script.fail(&refused, -32603, "not yet").await;
+        }
+        acknowledge(&mut script).await
+    });
+    assert_eq!(change, Some(Change::Resync));
+    changed(&mut script, "tools/list_changed", &second).await;
+    assert_eq!(listener.next().await, Some(Change::Tools));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_every_subscription_at_once_is_asked_ever_more_seldom() {
+    let (client, mut script) = modern().await;
+    let (mut listener, mut id) = listening(&client, &mut script).await;
+    let began = tokio::time::Instant::now();
+    for _ in 0..15 {
+        end_in_order(&mut script, &id).await;
+        let (change, next) = tokio::join!(listener.next(), acknowledge(&mut script));
+        assert_eq!(change, Some(Change::Resync));
+        id = next;
+    }
+    // 0.1 + 0.2 + … + 51.2 seconds, and from then on a minute each.
+    assert!(began.elapsed() >= Duration::from_secs(102 + 5 * 60), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graceful_end_before_the_end_of_the_connection_is_still_told() {
+    let (client, mut script) = modern().await;
+    let (mut listener, id) = listening(&client, &mut script).await;
+    end_in_order(&mut script, &id).await;
+    drop(script);
+    assert_eq!(listener.next().await, Some(Change::Ended(EndReason::Graceful)));
+    assert_eq!(listener.next().await, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,18 +153,16 @@ async fn a_lost_subscription_is_renewed_and_nothing_stored_is_trusted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_cannot_be_renewed_ends() {
+async fn a_subscription_that_can_never_be_renewed_ends() {
     let (client, mut script) = modern().await;
     let (mut listener, id) = listening(&client, &mut script).await;
     script.fail(&json!({"id": id}), -32603, "out of order").await;
     let (change, ()) = tokio::join!(listener.next(), async {
-        for _ in 0..MAX_RELISTENS {
-            let request = script.expect("subscriptions/listen").await;
-            script.fail(&request, -32603, "still out of order").await;
-        }
+        let request = script.expect("subscriptions/listen").await;
+        script.fail(&request, -32601, "there are no subscriptions any more").await;
     });
     let Some(Change::Ended(EndReason::Lost(why))) = change else { panic!("{change:?}") };
-    assert!(why.contains("out of order"), "{why}");
+    assert!(why.contains("no subscriptions any more"), "{why}");
 
     let (listener, id) = tokio::join!(client.listen().tools().relisten(false), acknowledge(&mut script));
     script.notify("notifications/cancelled", json!({"requestId": id})).await;

@@ -8,6 +8,7 @@ mod calls;
 mod child;
 mod close;
 mod hostile;
+mod limits;
 mod link;
 mod listen;
 mod negotiate;

@@ -88,7 +88,7 @@ async fn a_modern_conversation_with_progress_and_an_error() {
     drop(script);
     client.call("d", json!({})).await.unwrap_err();
     let heard = notes.take().join("\n");
-    assert!(heard.contains("! the server sent something that is no message"), "{heard}");
+    assert!(heard.contains("! the server sent something that is not a message"), "{heard}");
     assert!(heard.contains(". the server closed the connection"), "{heard}");
 }
 

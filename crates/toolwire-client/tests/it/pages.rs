@@ -1,7 +1,7 @@
 //! Going through lists.
 
 use serde_json::{Value, json};
-use toolwire_client::{ErrorKind, MAX_PAGES};
+use toolwire_client::{ClientLimits, ErrorKind};
 use toolwire_protocol::Version;
 
 use crate::script::{Script, builder, connect, modern};
@@ -74,12 +74,13 @@ async fn pages_without_an_end_are_an_error() {
     let (client, mut script) = modern().await;
     let mut pages = client.resources();
     let (error, ()) = tokio::join!(pages.next(), async {
-        for number in 0..MAX_PAGES {
+        for number in 0..ClientLimits::default().list_pages {
             let request = script.expect("resources/list").await;
             script.reply(&request, json!({"resources": [], "nextCursor": number.to_string()})).await;
         }
     });
-    assert_eq!(error.unwrap().unwrap_err().kind(), ErrorKind::TooManyPages);
+    let error = error.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.limit()), (ErrorKind::TooManyPages, Some("list_pages")));
     assert!(pages.next().await.is_none(), "it ends after an error");
     script.expect_silence().await;
 }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{sync::Barrier, time::Instant};
-use toolwire_client::{Delivery, ElicitReply, ErrorKind, MAX_ROUNDS};
+use toolwire_client::{ClientLimits, Delivery, ElicitReply, ErrorKind};
 use toolwire_protocol::{
     RpcError, Version,
     wire::{Content, CreateMessageResult, Role, Root},
@@ -144,14 +144,14 @@ async fn rounds_have_an_end() {
     });
     let (client, mut script) = connect(builder, Version::LATEST).await;
     let (outcome, ()) = tokio::join!(client.call("x", ()), async {
-        for _ in 0..=MAX_ROUNDS {
+        for _ in 0..=ClientLimits::default().rounds {
             let request = script.expect("tools/call").await;
             ask(&mut script, &request, json!({"again": form(&json!({}))}), None).await;
         }
     });
     let error = outcome.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::TooManyRounds, Delivery::Rejected));
-    assert!(asked.load(Ordering::Relaxed) <= MAX_ROUNDS + 1);
+    assert!(asked.load(Ordering::Relaxed) <= ClientLimits::default().rounds + 1);
     script.expect_silence().await;
 
     let (outcome, ()) = tokio::join!(client.call("x", ()).total_timeout(Duration::from_secs(1)), async {
@@ -202,8 +202,7 @@ async fn what_nobody_can_answer_is_an_error() {
         assert_eq!((error.kind(), error.delivery()), (ErrorKind::Unanswerable, Delivery::Rejected));
         assert!(error.to_string().contains(expected) && error.to_string().contains("the key"), "{error}");
     }
-    let many: serde_json::Map<_, _> =
-        (0..=toolwire_client::MAX_QUESTIONS_PER_ROUND).map(|n| (n.to_string(), form(&json!({})))).collect();
+    let many: serde_json::Map<_, _> = (0..=64).map(|n| (n.to_string(), form(&json!({})))).collect();
     for result in [
         json!({"resultType": "input_required"}),
         json!({"resultType": "input_required", "inputRequests": {"k": {"method": "what/ever"}}}),

@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use toolwire_client::ElicitReply;
+use toolwire_client::{ClientLimits, ElicitReply};
 use toolwire_protocol::{
     ErrorCode, RpcError, Version,
     wire::{Content, CreateMessageResult, Role, Root},
@@ -65,7 +65,7 @@ async fn the_same_handlers_answer_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn what_has_no_handler_is_not_found_and_what_makes_no_sense_is_refused() {
+async fn what_has_no_handler_is_not_found_and_what_is_not_valid_is_refused() {
     let (_client, mut script) = legacy().await;
     for (method, params) in [
         ("elicitation/create", form("?")),
@@ -106,16 +106,16 @@ async fn requests_run_side_by_side_up_to_a_limit_and_then_wait_and_then_are_refu
     let gate = Arc::new(Semaphore::new(0));
     let running = Arc::new(AtomicUsize::new(0));
     let (open, count) = (Arc::clone(&gate), Arc::clone(&running));
-    let builder =
-        builder().limit_concurrent_handlers(2).limit_queued_server_requests(3).on_elicit(move |question| {
-            let (gate, running) = (Arc::clone(&open), Arc::clone(&count));
-            async move {
-                running.fetch_add(1, Ordering::Relaxed);
-                gate.acquire().await.unwrap().forget();
-                running.fetch_sub(1, Ordering::Relaxed);
-                ElicitReply::accept(json!({"name": question.message()}))
-            }
-        });
+    let limits = ClientLimits::default().concurrent_handlers(2).queued_server_requests(3);
+    let builder = builder().limits(limits).on_elicit(move |question| {
+        let (gate, running) = (Arc::clone(&open), Arc::clone(&count));
+        async move {
+            running.fetch_add(1, Ordering::Relaxed);
+            gate.acquire().await.unwrap().forget();
+            running.fetch_sub(1, Ordering::Relaxed);
+            ElicitReply::accept(json!({"name": question.message()}))
+        }
+    });
     let (_client, mut script) = connect(builder, Version::LATEST_LEGACY).await;
     for id in 0..5 {
         request(&mut script, id.into(), "elicitation/create", form("?")).await;

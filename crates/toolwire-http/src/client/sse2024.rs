@@ -150,7 +150,7 @@ impl Source for EventSource {
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),
                 Err(StreamFault::TooLarge(error)) => {
-                    return Err(ReceiveError::TooLong { limit: error.limit });
+                    return Err(ReceiveError::too_long(error.limit));
                 }
                 Err(error @ StreamFault::Broken(_)) => return Err(self.end.fail(error.to_string()).into()),
             }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
-use toolwire_client::{Change, Client, Delivery, ElicitReply, EndReason, EraChoice, ErrorKind};
+use toolwire_client::{Change, Client, ClientLimits, Delivery, ElicitReply, EndReason, EraChoice, ErrorKind};
 use toolwire_protocol::Version;
 
 use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
@@ -232,7 +232,9 @@ async fn a_lost_session_is_replaced_and_what_was_refused_is_sent_again() {
 #[tokio::test]
 async fn the_clients_limit_of_open_requests_counts_and_leaves_room_for_a_new_session() {
     let script = server("2025-11-25", |seen| (seen.what() == "tools/call").then(Reply::hang)).await;
-    let client = script.connect_with(builder().era(EraChoice::Legacy).limit_pending_requests(1)).await;
+    let client = script
+        .connect_with(builder().era(EraChoice::Legacy).limits(ClientLimits::default().pending_requests(1)))
+        .await;
     let calling = tokio::spawn(client.call("slow", json!({})).into_future());
     script.wait_for("tools/call", 1).await;
     let error = client.call("tool", json!({})).await.unwrap_err();
@@ -240,7 +242,9 @@ async fn the_clients_limit_of_open_requests_counts_and_leaves_room_for_a_new_ses
     calling.abort();
 
     let script = forgetful(|_| None).await;
-    let client = script.connect_with(builder().era(EraChoice::Legacy).limit_pending_requests(1)).await;
+    let client = script
+        .connect_with(builder().era(EraChoice::Legacy).limits(ClientLimits::default().pending_requests(1)))
+        .await;
     assert_eq!(client.call("tool", json!({})).await.unwrap().text(), "hello");
     assert_eq!(script.all("initialize").len(), 2);
 }

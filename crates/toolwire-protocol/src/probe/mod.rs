@@ -72,7 +72,7 @@ pub enum ProbeVerdict {
     Initialize(Version),
     /// The server may be one of the first revision: open the event stream with GET.
     TryHttpSse,
-    /// The process did not survive the probe: start it once more and send `initialize` for this version.
+    /// The process did not survive the probe or what followed it: start it once more and send `initialize` for this version.
     RestartThenInitialize(Version),
     /// Client and server have no version in common: tell the user.
     NoCommonVersion,
@@ -117,8 +117,9 @@ impl Probe<'_> {
 
     /// The verdict on the answer to the `initialize` that followed the probe, when it is not a success.
     ///
-    /// A server that knows neither message may still speak the transport of the first revision. Every other
-    /// failure is one to be surfaced.
+    /// A server that knows neither message may still speak the transport of the first revision. A process that dies of
+    /// the second message may be one that the first has upset: servers on early versions of the SDK for Python leave
+    /// the probe unanswered and end with whatever follows it. Every other failure is one to be surfaced.
     pub fn on_failed_initialize(&self, answer: &ProbeAnswer) -> ProbeVerdict {
         if let Some(verdict) = self.modern_answer(answer, None) {
             return verdict;
@@ -126,6 +127,9 @@ impl Probe<'_> {
         match answer {
             ProbeAnswer::Status(400 | 404 | 405, _) if self.link == ProbeLink::Http => {
                 ProbeVerdict::TryHttpSse
+            }
+            ProbeAnswer::Closed if self.link == ProbeLink::Duplex => {
+                self.legacy(ProbeVerdict::RestartThenInitialize)
             }
             _ => ProbeVerdict::NotEvidence,
         }

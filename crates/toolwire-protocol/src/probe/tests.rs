@@ -196,13 +196,20 @@ fn any_other_failed_initialize_is_surfaced() {
         ProbeAnswer::Status(500, Some(error)),
         ProbeAnswer::OtherResult,
         ProbeAnswer::Timeout,
-        ProbeAnswer::Closed,
         ProbeAnswer::Unreachable,
     ] {
         for link in BOTH {
             assert_eq!(initialize(link, &answer), ProbeVerdict::NotEvidence, "{answer:?}");
         }
     }
+}
+
+#[test]
+fn a_process_that_dies_of_initialize_may_have_been_upset_by_the_probe() {
+    let closed = ProbeAnswer::Closed;
+    let again = ProbeVerdict::RestartThenInitialize(Version::LATEST_LEGACY);
+    assert_eq!(initialize(ProbeLink::Duplex, &closed), again);
+    assert_eq!(initialize(ProbeLink::Http, &closed), ProbeVerdict::NotEvidence);
 }
 
 #[test]

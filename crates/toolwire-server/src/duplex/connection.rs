@@ -1,6 +1,7 @@
 //! One client: what comes in from it, and what runs for it.
 
 use std::{
+    fmt,
     future::{Future, poll_fn},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -9,13 +10,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::{
-    task::{JoinHandle, JoinSet},
-    time::timeout,
-};
+use tokio::{task::JoinSet, time::timeout};
 use toolwire_protocol::{
     Message, Method, Notification, Request, RpcError, Version,
-    envelope::{EnvelopeFault, FaultKind, write_error, write_notification},
+    envelope::{EnvelopeFault, FaultKind, Outline, write_error, write_notification},
     framing::ndjson::LineTooLong,
     peek::Peek,
     wire::CancelledNotificationParams,
@@ -49,14 +47,6 @@ pub(crate) enum ReplyTo {
     Lane,
     /// To the other answers of its batch.
     Batch(Arc<BatchAnswers>),
-}
-
-pub(super) struct AbortOnDrop<T>(pub(super) JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Ends everything that a connection has started.
@@ -110,7 +100,7 @@ impl Connection {
     pub(super) async fn handle(self: &Arc<Self>, bytes: &Bytes) {
         let limit = self.server.limits().message_bytes;
         if bytes.len() > limit {
-            return self.refuse_message(LineTooLong { limit }.to_string());
+            return self.refuse_oversized(&LineTooLong { limit }, &Outline::of(bytes));
         }
         match Message::parse_and_peek(bytes) {
             Ok((message, peek)) => {
@@ -128,9 +118,13 @@ impl Connection {
         self.session.get().is_some_and(|session| session.version() == Version::V2025_03_26)
     }
 
-    /// Answers a message that cannot be read, and of which not even the id is known.
-    pub(super) fn refuse_message(&self, why: String) {
-        self.post(write_error(None, &RpcError::invalid_request(why)));
+    /// Answers a message that is too long, unless it is one that is not to be answered.
+    pub(super) fn refuse_oversized(&self, why: &dyn fmt::Display, outline: &Outline) {
+        if outline.may_be_answered() {
+            self.post(write_error(outline.request_id(), &RpcError::invalid_request(why.to_string())));
+        } else {
+            tracing::warn!(%why, kind = ?outline.kind, "a message was dropped");
+        }
     }
 
     pub(super) fn refuse_envelope(&self, fault: &EnvelopeFault) {

@@ -12,10 +12,10 @@ mod connection;
 use std::{error::Error, fmt, io, sync::Arc};
 
 use tokio::time::timeout;
-use toolwire_transport::{Duplex, Ledger, Source, write_loop};
+use toolwire_transport::{Duplex, Ledger, Source, internal::AbortOnDrop, write_loop};
 
 pub(crate) use connection::ReplyTo;
-use connection::{Abort, AbortOnDrop, Connection};
+use connection::{Abort, Connection};
 
 use crate::{CallerKey, Extensions, Server};
 
@@ -125,7 +125,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             Ok(Some(bytes)) => connection.handle(&bytes).await,
             Ok(None) => return Ok(()),
             Err(error) if error.is_fatal() => return Err(ServeError(io::Error::other(error))),
-            Err(error) => connection.refuse_message(error.to_string()),
+            Err(error) => connection.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
         }
     }
 }

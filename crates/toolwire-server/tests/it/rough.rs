@@ -49,6 +49,27 @@ async fn a_panic_is_an_error_and_nothing_else_is_disturbed() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_too_long_is_answered_with_its_id() {
+    let server = Server::builder("test", "1.0")
+        .limits(Limits { message_bytes: 1000, ..Limits::default() })
+        .build()
+        .unwrap();
+    let mut wire = Wire::connect(&server);
+    let filler = "x".repeat(2000);
+    let request =
+        json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"x": filler, "id": 1}, "id": "last"});
+    let refusal = wire.ask(&request).await;
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!("last"), &json!(-32600)));
+    // An answer and a notification are not answered, whatever they are.
+    let answer = json!({"jsonrpc": "2.0", "id": 5, "result": {"x": filler}});
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": filler}});
+    wire.send(&answer).await;
+    wire.send(&notification).await;
+    let answer = wire.ask(&modern(2, "server/discover", json!({}))).await;
+    assert_eq!(answer["id"], 2, "{answer}");
+}
+
+#[tokio::test]
 async fn a_result_that_contradicts_its_schema_is_our_error() {
     let mut wire = Wire::connect(&server());
     let answer = wire.ask(&modern(1, "tools/call", json!({"name": "wrong"}))).await;

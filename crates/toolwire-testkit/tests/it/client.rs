@@ -237,7 +237,7 @@ async fn listens_to_changes_in_both_eras() {
             .build()
             .unwrap();
         let client = setup.client(&server).await;
-        let mut changes = client.listen().tools().resource("r://a").await.unwrap();
+        let mut changes = client.listen().tools().resource("r://a").relisten(false).await.unwrap();
         server.notify().prompts_changed();
         server.notify().resource_updated("r://b");
         server.notify().resource_updated("r://a");

@@ -185,6 +185,13 @@ async fn one_that_is_cut_off_or_talks_nonsense_disturbs_nobody() {
     assert_eq!(ask(&mut raw, b"\x00\xff nonsense\n").await["error"]["code"], -32700);
     let huge = [b"{\"x\":\"".as_slice(), &vec![b'x'; 5 * 1024 * 1024], b"\"}\n"].concat();
     assert_eq!(ask(&mut raw, &huge).await["error"]["code"], -32600);
+    // As the SDKs for TypeScript and Python write it: with the id at the end, where they wait for an answer to it.
+    let filler = "x".repeat(5 * 1024 * 1024);
+    let request = format!(
+        "{{\"method\":\"tools/call\",\"params\":{{\"x\":\"{filler}\"}},\"jsonrpc\":\"2.0\",\"id\":7}}\n"
+    );
+    let refusal = ask(&mut raw, request.as_bytes()).await;
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!(7), &json!(-32600)));
     assert!(ask(&mut raw, PING).await["result"].is_object());
     assert_eq!(now(&good).await, "noon");
 }

@@ -82,7 +82,7 @@ impl Shared {
     }
 
     pub(super) fn add_junk(&self, line: &[u8]) {
-        tracing::debug!(target: "toolwire::child", command = self.command, "skipped a line that is no message");
+        tracing::debug!(target: "toolwire::child", command = self.command, "skipped a line that is not a message");
         lock(&self.junk).add(line);
     }
 
@@ -192,7 +192,7 @@ impl ChildHandle {
         let junk = self.junk();
         if junk.count > 0 {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n{} lines on standard output were no messages, the last:", junk.count);
+            let _ = write!(text, "\n{} lines on standard output were not messages, the last:", junk.count);
             for line in &junk.lines {
                 let _ = write!(text, "\n  {line}");
             }

@@ -1,4 +1,4 @@
-//! What a child writes to its standard output although it is no message.
+//! What a child writes to its standard output although it is not a message.
 
 use std::collections::VecDeque;
 

@@ -11,7 +11,7 @@ use crate::ledger::Charge;
 #[derive(Debug, Default)]
 pub(super) struct State {
     limits: Limits,
-    /// Who writes next: each lane with messages stands here exactly once.
+    /// Who writes next: each lane with messages is in here exactly once.
     turns: VecDeque<Turn>,
     lanes: Vec<Slot>,
     free: Vec<usize>,

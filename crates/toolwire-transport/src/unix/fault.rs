@@ -83,7 +83,7 @@ impl fmt::Display for UnixError {
             ),
             Cause::NotASocket => write!(
                 f,
-                "there is a file at {path} that is no socket, and it is left alone; hint: choose another path, or \
+                "there is a file at {path} that is not a socket, and it is left alone; hint: choose another path, or \
                  remove it yourself"
             ),
             Cause::NoDirectory => {

@@ -104,10 +104,28 @@ async fn an_over_long_line_does_not_end_the_connection() {
     });
     assert_eq!(source.receive().await.unwrap().unwrap(), "{\"first\":1}");
     let error = source.receive().await.unwrap_err();
-    assert!(matches!(error, ReceiveError::TooLong { limit: 100 }), "{error:?}");
+    assert!(matches!(error, ReceiveError::TooLong { limit: 100, .. }), "{error:?}");
     assert!(!error.is_fatal());
     assert_eq!(source.receive().await.unwrap().unwrap(), "{\"second\":2}");
     assert!(source.receive().await.unwrap().is_none());
+    assert!(source.receive().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn the_id_of_an_over_long_request_is_told_even_if_it_comes_last() {
+    let (mut near, far) = duplex(64);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).max_message_bytes(100).split();
+    tokio::spawn(async move {
+        let filler = "x".repeat(5000);
+        let request =
+            |id| format!(r#"{{"method":"a","params":{{"x":"{filler}"}},"jsonrpc":"2.0","id":{id}}}"#);
+        near.write_all(format!("{}\n{{}}\n{}", request(7), request(8)).as_bytes()).await.unwrap();
+    });
+    let error = source.receive().await.unwrap_err();
+    assert_eq!(error.outline().unwrap().request_id(), Some(&7.into()));
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{}");
+    let error = source.receive().await.unwrap_err();
+    assert_eq!(error.outline().unwrap().request_id(), Some(&8.into()), "also without a newline at the end");
     assert!(source.receive().await.unwrap().is_none());
 }
 

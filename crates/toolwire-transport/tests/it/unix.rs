@@ -69,11 +69,11 @@ async fn what_a_dead_server_left_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_socket_is_left_alone() {
+async fn a_file_that_is_not_a_socket_is_left_alone() {
     let socket = UnixSocket::new(path());
     fs::write(socket.path(), "precious").unwrap();
     let error = socket.listen().await.unwrap_err();
-    assert!(error.to_string().contains("no socket, and it is left alone"), "{error}");
+    assert!(error.to_string().contains("not a socket, and it is left alone"), "{error}");
     assert_eq!(fs::read_to_string(socket.path()).unwrap(), "precious");
     fs::remove_file(socket.path()).unwrap();
 }

@@ -11,7 +11,7 @@ use tokio::{
     time::sleep,
 };
 use toolwire_client::{
-    Delivery, MAX_BATCH_MESSAGES,
+    Delivery,
     link::{ExchangeError, ExchangeFeed, Inbox, LinkError, LinkErrorKind, Reply},
 };
 use toolwire_protocol::{
@@ -192,7 +192,7 @@ impl Core {
                 true
             }
             Err(fault) if fault.kind == FaultKind::Batch && self.version() == Some(Version::V2025_03_26) => {
-                match parse_batch(bytes, MAX_BATCH_MESSAGES) {
+                match parse_batch(bytes, self.inbox.batch_messages()) {
                     Ok(messages) => messages.into_iter().fold(false, |any, message| match message {
                         Ok(message) => {
                             self.dispatch(message, asked);

@@ -1,18 +1,22 @@
 //! One JSON message per line, as stdio and the other duplex transports carry them.
 //!
 //! The decoder only finds lines. It does not check that a line is JSON or even UTF-8: that is the
-//! envelope parser's job, which can answer with a proper error.
+//! envelope parser's job, which can answer with a proper error. Of a line that is too long, which no parser will ever
+//! see, it keeps the outline.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2_iter};
 
+use crate::envelope::{Outline, OutlineKind, OutlineReader};
+
 /// Splits a growing buffer into lines of at most `limit` bytes.
 ///
 /// Lines end with `\n` or `\r\n`; blank lines are skipped. A line is handed out without being copied. A line
 /// over the limit is reported once and its bytes are dropped as they arrive, so that one bad message does
-/// not cost the connection.
+/// not cost the connection. It is reported as soon as its [outline](Self::take_outline) is known, which may be at its
+/// end.
 ///
 /// ```
 /// use bytes::BytesMut;
@@ -25,15 +29,23 @@ use memchr::{memchr, memchr2_iter};
 ///
 /// buffer.extend_from_slice(b":2}");
 /// assert_eq!(decoder.decode(&mut buffer), Ok(None));
-/// assert_eq!(decoder.finish(&mut buffer).unwrap(), "{\"b\":2}");
+/// assert_eq!(decoder.finish(&mut buffer).unwrap().unwrap(), "{\"b\":2}");
 /// ```
 #[derive(Clone, Debug)]
 pub struct LineDecoder {
     limit: usize,
     /// How much of the buffer is known to hold no newline, so that a long line is searched only once.
     searched: usize,
-    /// Whether the rest of an over-long line is still to come.
-    discarding: bool,
+    /// What is known of an over-long line whose rest is still to come.
+    discarding: Option<Box<Discarding>>,
+    outline: Outline,
+}
+
+/// An over-long line on its way out.
+#[derive(Clone, Debug, Default)]
+struct Discarding {
+    reader: OutlineReader,
+    reported: bool,
 }
 
 /// A line grew beyond the limit of its decoder; its bytes are dropped up to the next newline.
@@ -46,7 +58,12 @@ pub struct LineTooLong {
 impl LineDecoder {
     /// A decoder for lines of at most `limit` bytes, the line ending not counted.
     pub const fn new(limit: usize) -> Self {
-        Self { limit, searched: 0, discarding: false }
+        Self {
+            limit,
+            searched: 0,
+            discarding: None,
+            outline: Outline { kind: OutlineKind::Unknown, id: None },
+        }
     }
 
     /// The longest line that is handed out.
@@ -59,43 +76,75 @@ impl LineDecoder {
     /// After an error the decoder is still good: call again.
     pub fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, LineTooLong> {
         while let Some(mut line) = self.split_line(buffer) {
-            if std::mem::take(&mut self.discarding) {
+            if let Some(discarding) = self.discarding.take() {
+                if self.report(*discarding, &line) {
+                    return Err(LineTooLong { limit: self.limit });
+                }
                 continue;
             }
             line.truncate(content_len(&line));
             if line.len() > self.limit {
+                self.outline = Outline::of(&line);
                 return Err(LineTooLong { limit: self.limit });
             }
             if !is_blank(&line) {
                 return Ok(Some(line.freeze()));
             }
         }
-        if self.discarding {
-            self.drop_all(buffer);
-        } else if content_len(buffer) > self.limit {
-            self.drop_all(buffer);
-            self.discarding = true;
-            return Err(LineTooLong { limit: self.limit });
+        if self.discarding.is_some() || content_len(buffer) > self.limit {
+            self.discard(buffer)?;
         }
         Ok(None)
     }
 
+    /// The outline of the line that was reported last as too long.
+    pub fn take_outline(&mut self) -> Outline {
+        std::mem::take(&mut self.outline)
+    }
+
+    /// Drops the beginning of an over-long line, or more of it.
+    #[cold]
+    fn discard(&mut self, buffer: &mut BytesMut) -> Result<(), LineTooLong> {
+        let discarding = self.discarding.get_or_insert_default();
+        let mut news = false;
+        if !discarding.reported {
+            discarding.reader.feed(buffer);
+            news = discarding.reader.is_certain();
+            discarding.reported = news;
+        }
+        if news {
+            self.outline = discarding.reader.outline();
+        }
+        self.drop_all(buffer);
+        if news { Err(LineTooLong { limit: self.limit }) } else { Ok(()) }
+    }
+
+    /// Takes the last piece of an over-long line, and says whether the line is still to be reported.
+    #[cold]
+    fn report(&mut self, mut discarding: Discarding, last: &[u8]) -> bool {
+        if !discarding.reported {
+            discarding.reader.feed(last);
+            self.outline = discarding.reader.outline();
+        }
+        !discarding.reported
+    }
+
     /// At the end of the input: the lines that are left, the last of which may lack its newline.
     ///
-    /// Call until it returns `None`; the decoder is then as new. Over-long lines are left out.
-    pub fn finish(&mut self, buffer: &mut BytesMut) -> Option<Bytes> {
-        loop {
-            match self.decode(buffer) {
-                Ok(Some(line)) => return Some(line),
-                Ok(None) => break,
-                Err(LineTooLong { .. }) => {}
-            }
+    /// Call until it returns `None`; the decoder is then as new.
+    pub fn finish(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, LineTooLong> {
+        if let Some(line) = self.decode(buffer)? {
+            return Ok(Some(line));
         }
         let mut line = buffer.split();
         self.searched = 0;
-        self.discarding = false;
+        if let Some(discarding) = self.discarding.take()
+            && self.report(*discarding, &line)
+        {
+            return Err(LineTooLong { limit: self.limit });
+        }
         line.truncate(content_len(&line));
-        (!is_blank(&line)).then(|| line.freeze())
+        Ok((!is_blank(&line)).then(|| line.freeze()))
     }
 
     /// Takes everything up to the next newline, which is removed.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::RequestId;
 
 type Item = Result<Bytes, LineTooLong>;
 
@@ -20,8 +21,8 @@ fn decode_all<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> V
         }
         assert!(buffer.len() <= limit + 1, "{} bytes are kept of a line limited to {limit}", buffer.len());
     }
-    while let Some(line) = decoder.finish(&mut buffer) {
-        items.push(Ok(line));
+    while let Some(item) = decoder.finish(&mut buffer).transpose() {
+        items.push(item);
     }
     items
 }
@@ -66,6 +67,35 @@ fn an_over_long_line_is_one_error_and_the_next_line_is_good() {
     ] {
         assert_eq!(as_refs(&texts(4, [input.as_bytes()])), expected, "{input:?} at once");
         assert_eq!(as_refs(&texts(4, input.as_bytes().chunks(1))), expected, "{input:?} byte by byte");
+    }
+}
+
+#[test]
+fn the_outline_of_an_over_long_line_is_kept_and_nothing_else() {
+    let early = format!(r#"{{"id":1,"method":"a","params":{{"x":"{}"}}}}"#, "x".repeat(100));
+    let late = format!(r#"{{"method":"a","params":{{"x":"{}","id":2}},"id":"late"}}"#, "x".repeat(100));
+    let input = format!("{early}\n{late}\nok\n{late}");
+    for size in [1, 7, 64, 1000] {
+        let mut decoder = LineDecoder::new(40);
+        let mut buffer = BytesMut::new();
+        let mut found = Vec::new();
+        for chunk in input.as_bytes().chunks(size) {
+            buffer.extend_from_slice(chunk);
+            loop {
+                match decoder.decode(&mut buffer) {
+                    Ok(None) => break,
+                    Ok(Some(line)) => assert_eq!(line, "ok"),
+                    Err(_) => found.push(decoder.take_outline().request_id().cloned()),
+                }
+            }
+        }
+        while let Some(item) = decoder.finish(&mut buffer).transpose() {
+            assert!(item.is_err());
+            found.push(decoder.take_outline().request_id().cloned());
+        }
+        let late = RequestId::from("late");
+        assert_eq!(found, [Some(1.into()), Some(late.clone()), Some(late)], "in pieces of {size}");
+        assert_eq!(decoder.take_outline(), Outline::default());
     }
 }
 

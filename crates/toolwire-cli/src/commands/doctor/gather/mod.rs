@@ -11,7 +11,7 @@ use std::{
 
 use toolwire::{
     Client,
-    client::{EraChoice, ErrorKind, PROBE_TIMEOUT, PageOf, Pages},
+    client::{ClientLimits, EraChoice, ErrorKind, PageOf, Pages},
     protocol::probe::ProbeLink,
     transport::child::ChildHandle,
 };
@@ -185,7 +185,7 @@ impl Lists<'_> {
 /// when it has been started before.
 async fn again(target: &Target, talk: &mut Talk) {
     let modern = talk.version.is_modern();
-    let waited = !modern && talk.took >= PROBE_TIMEOUT;
+    let waited = !modern && talk.took >= ClientLimits::default().probe_timeout;
     if target.era != EraChoice::Auto || talk.sse || !(modern || waited) {
         return;
     }
@@ -207,7 +207,7 @@ async fn again(target: &Target, talk: &mut Talk) {
 /// Whether a server that needs this long to start leaves `server/discover` unanswered, which only a second attempt
 /// can tell from a slow first start.
 async fn is_silent(target: &Target, start: Duration) -> bool {
-    let timeout = target.timeout.min(PROBE_TIMEOUT + start);
+    let timeout = target.timeout.min(ClientLimits::default().probe_timeout + start);
     let target = Target { timeout, ..target.clone() };
     match connect(&target, EraChoice::Modern, &Children::default()).await {
         Ok(client) => {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolwire::{
     Client,
-    client::{ErrorKind, MAX_ROUNDS},
+    client::{ClientLimits, ErrorKind},
 };
 
 use super::{SharedBook, look_up};
@@ -19,7 +19,8 @@ pub(super) async fn ask(
     mut params: Map<String, Value>,
     book: &SharedBook,
 ) -> Result<Value> {
-    for _ in 0..=MAX_ROUNDS {
+    let rounds = ClientLimits::default().rounds;
+    for _ in 0..=rounds {
         let result = match client.raw().request(method, &params).await {
             Ok(result) => result,
             Err(error) => {
@@ -51,5 +52,5 @@ pub(super) async fn ask(
             None => params.remove("requestState"),
         };
     }
-    Ok(json!({ "failed": format!("the server asked for input {} times in a row", MAX_ROUNDS + 1) }))
+    Ok(json!({ "failed": format!("the server asked for input {} times in a row", rounds + 1) }))
 }

@@ -1,6 +1,6 @@
-//! The clock that stands still while somebody thinks.
+//! Measures how long handlers of this client have been running.
 //!
-//! A legacy server that is called may ask a person before it answers. That time is not the server's, so the
+//! A server that is called may ask a person before it answers. That time is not the server's, so the
 //! timeouts of calls leave it out.
 
 use std::{sync::Mutex, time::Duration};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::lock::lock;
 
 #[derive(Debug, Default)]
-pub(crate) struct Thinking(Mutex<State>);
+pub(crate) struct HandlerClock(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,26 +22,26 @@ struct State {
     total: Duration,
 }
 
-/// Somebody thinks as long as this lives.
+/// A handler runs as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Thought<'a>(&'a Thinking);
+pub(crate) struct HandlerRunning<'a>(&'a HandlerClock);
 
-impl Thinking {
-    pub(crate) fn begin(&self) -> Thought<'_> {
+impl HandlerClock {
+    pub(crate) fn begin(&self) -> HandlerRunning<'_> {
         let mut state = lock(&self.0);
         state.running += 1;
         state.since.get_or_insert_with(Instant::now);
-        Thought(self)
+        HandlerRunning(self)
     }
 
-    /// For how long somebody has been thinking, all in all.
+    /// For how long at least one handler has been running, all in all.
     pub(crate) fn time(&self) -> Duration {
         let state = lock(&self.0);
         state.total + state.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 }
 
-impl Drop for Thought<'_> {
+impl Drop for HandlerRunning<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.0);
         state.running -= 1;
@@ -60,19 +60,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn overlapping_thoughts_count_once() {
-        let thinking = Thinking::default();
+    async fn overlapping_handlers_count_once() {
+        let clock = HandlerClock::default();
         let second = Duration::from_secs(1);
         advance(second).await;
-        let first = thinking.begin();
+        let first = clock.begin();
         advance(second).await;
-        let other = thinking.begin();
+        let other = clock.begin();
         advance(second).await;
         drop(first);
-        assert_eq!(thinking.time(), 2 * second);
+        assert_eq!(clock.time(), 2 * second);
         advance(second).await;
         drop(other);
         advance(second).await;
-        assert_eq!(thinking.time(), 3 * second);
+        assert_eq!(clock.time(), 3 * second);
     }
 }

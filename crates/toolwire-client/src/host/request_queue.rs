@@ -10,68 +10,79 @@ use tokio::sync::oneshot;
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
 
 use super::{Host, respond};
-use crate::lock::lock;
+use crate::{
+    ledger::{Charge, WAITING_BYTES},
+    lock::lock,
+};
 
 /// Sends the response to one request.
 pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
 
 /// The requests that are being answered and those that wait for it.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct RequestQueue {
     /// Dropping a sender cancels the handler.
     running: HashMap<RequestId, oneshot::Sender<()>>,
     waiting: VecDeque<Waiting>,
     /// How many tasks answer requests, one after the other.
-    clerks: usize,
+    workers: usize,
     closed: bool,
 }
 
-struct Waiting {
-    id: RequestId,
-    question: InputRequest,
-    answer: Answer,
+pub(super) struct Waiting {
+    pub(super) id: RequestId,
+    pub(super) question: InputRequest,
+    pub(super) answer: Answer,
+    /// What it weighs until it is answered; `None` when there is no room for it.
+    pub(super) charge: Option<Charge>,
 }
 
 /// A request that is being answered, and what tells that it is cancelled.
 type Begun = (Waiting, oneshot::Receiver<()>);
 
-impl Desk {
+impl RequestQueue {
     /// Begins with a request, lets it wait, or refuses it.
-    pub(super) fn accept(host: &Arc<Host>, id: RequestId, question: InputRequest, answer: Answer) {
+    pub(super) fn accept(host: &Arc<Host>, request: Waiting) {
         let limits = host.limits();
-        let mut desk = lock(&host.desk);
-        let refusal = if desk.closed {
+        let mut queue = lock(&host.queue);
+        let refusal = if queue.closed {
             return;
-        } else if desk.running.contains_key(&id) || desk.waiting.iter().any(|waiting| waiting.id == id) {
+        } else if queue.has(&request.id) {
             RpcError::invalid_request("a request with this id is being answered already")
-        } else if desk.clerks < limits.concurrent_handlers {
-            desk.clerks += 1;
-            let begun = desk.begin(Waiting { id, question, answer });
-            drop(desk);
-            tokio::spawn(clerk(Arc::clone(host), begun));
+        } else if request.charge.is_none() {
+            busy(WAITING_BYTES)
+        } else if queue.workers < limits.concurrent_handlers {
+            queue.workers += 1;
+            let begun = queue.begin(request);
+            drop(queue);
+            tokio::spawn(worker(Arc::clone(host), begun));
             return;
-        } else if desk.waiting.len() < limits.queued_server_requests {
-            return desk.waiting.push_back(Waiting { id, question, answer });
+        } else if queue.waiting.len() < limits.queued_server_requests {
+            return queue.waiting.push_back(request);
         } else {
-            RpcError::internal("this client is busy")
+            busy("queued_server_requests")
         };
-        drop(desk);
-        answer(write_error(Some(&id), &refusal));
+        drop(queue);
+        (request.answer)(write_error(Some(&request.id), &refusal));
     }
 
     /// The server no longer wants an answer.
     pub(super) fn cancel(host: &Host, id: &RequestId) {
-        let mut desk = lock(&host.desk);
-        desk.waiting.retain(|waiting| waiting.id != *id);
-        desk.running.remove(id);
+        let mut queue = lock(&host.queue);
+        queue.waiting.retain(|waiting| waiting.id != *id);
+        queue.running.remove(id);
     }
 
     /// Nobody is there any more to be answered.
     pub(super) fn close(host: &Host) {
-        let mut desk = lock(&host.desk);
-        desk.closed = true;
-        desk.running.clear();
-        desk.waiting.clear();
+        let mut queue = lock(&host.queue);
+        queue.closed = true;
+        queue.running.clear();
+        queue.waiting.clear();
+    }
+
+    fn has(&self, id: &RequestId) -> bool {
+        self.running.contains_key(id) || self.waiting.iter().any(|waiting| waiting.id == *id)
     }
 
     fn begin(&mut self, waiting: Waiting) -> Begun {
@@ -80,23 +91,28 @@ impl Desk {
         (waiting, cancelled)
     }
 
-    /// The next request; without one the clerk goes home.
+    /// The next request; without one the worker ends.
     fn next(&mut self, done: &RequestId) -> Option<Begun> {
         self.running.remove(done);
         let next = self.waiting.pop_front();
         if next.is_none() {
-            self.clerks -= 1;
+            self.workers -= 1;
         }
         next.map(|waiting| self.begin(waiting))
     }
 }
 
+/// The refusal of a request for which there is no room, because of this limit.
+fn busy(limit: &str) -> RpcError {
+    RpcError::internal(format!("this client is busy (the limit {limit})"))
+}
+
 /// Answers one request, and then those that wait.
-async fn clerk(host: Arc<Host>, first: Begun) {
+async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
-    while let Some((Waiting { id, question, answer }, cancelled)) = begun {
+    while let Some((Waiting { id, question, answer, charge }, cancelled)) = begun {
         let outcome = {
-            let _thought = host.thinking.begin();
+            let _running = host.handler_clock.begin();
             tokio::select! {
                 biased;
                 outcome = host.fulfil(question) => Some(outcome),
@@ -108,6 +124,7 @@ async fn clerk(host: Arc<Host>, first: Begun) {
             Some(Err(error)) => answer(write_error(Some(&id), &error)),
             None => tracing::debug!(%id, "the server cancelled its request"),
         }
-        begun = lock(&host.desk).next(&id);
+        drop(charge);
+        begun = lock(&host.queue).next(&id);
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use toolwire_protocol::{
     MethodName, Notification, Params, RequestId,
     codec::{RequestEnvelope, RequestMeta},
@@ -29,7 +29,7 @@ use crate::{
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 
 /// A connection and the ids that were used on it.
-pub(crate) struct Wire {
+pub(crate) struct Requester {
     pub(crate) link: Arc<dyn Link>,
     pub(crate) host: Arc<Host>,
     ids: AtomicI64,
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     Unwritable(serde_json::Error),
 }
 
-impl Wire {
+impl Requester {
     pub(crate) fn new(link: Arc<dyn Link>, host: Arc<Host>) -> Self {
         Self { link, host, ids: AtomicI64::new(1) }
     }
@@ -109,7 +109,7 @@ impl Wire {
                     if Instant::now() >= deadline {
                         break Err(Failure::Timeout(watch.limit()));
                     }
-                    // Somebody was thinking in the meantime, and that time does not count.
+                    // A handler of this client was running in the meantime, and that time does not count.
                     timer.as_mut().reset(deadline);
                     continue;
                 }
@@ -133,17 +133,24 @@ impl Wire {
 
     /// Sends a request, and leaves waiting to the caller.
     pub(crate) fn launch(&self, request: Outgoing, tell: bool) -> InFlight {
-        let Some(observer) = self.host.observer() else {
-            return InFlight::new(Arc::clone(&self.link), request, tell);
-        };
-        observer.sent(request.message.clone());
+        let observer = self.host.observer();
+        if let Some(observer) = observer {
+            observer.sent(request.message.clone());
+        }
         let flight = InFlight::new(Arc::clone(&self.link), request, tell);
-        flight.exchange.observe(observer.clone(), flight.id.clone());
+        if let Some(observer) = observer {
+            flight.exchange.observe(observer.clone(), flight.id.clone());
+        }
+        flight.exchange.account(Arc::clone(&self.host.ledger));
         flight
     }
 
-    /// Sends a notification.
+    /// Sends a notification, when the server reads.
     pub(crate) async fn notify(&self, method: &MethodName, message: Bytes) -> Result<(), Error> {
+        let patience = self.host.limits().request_timeout;
+        if !self.link.has_room() && timeout(patience, self.link.room()).await.is_err() {
+            return Err(self.explain(method, Failure::NotTaken(patience)).await);
+        }
         if let Some(observer) = self.host.observer() {
             observer.sent(message.clone());
         }
@@ -184,6 +191,10 @@ impl Wire {
                 Error::new(ErrorKind::Connect, error.delivery, text).with_status(status)
             }
             LinkErrorKind::Refused => Error::invalid_params(method, error.message),
+            LinkErrorKind::Limit(limit) => {
+                let text = format!("{method} failed: {}", error.message);
+                Error::new(ErrorKind::TooLarge, error.delivery, text).with_limit(limit)
+            }
             kind => {
                 Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))
             }
@@ -195,6 +206,7 @@ const fn error_kind(kind: &LinkErrorKind) -> ErrorKind {
     match kind {
         LinkErrorKind::Cancelled => ErrorKind::Cancelled,
         LinkErrorKind::Busy => ErrorKind::Busy,
+        LinkErrorKind::Limit(_) => ErrorKind::TooLarge,
         LinkErrorKind::Refused => ErrorKind::InvalidParams,
         LinkErrorKind::Malformed => ErrorKind::InvalidResponse,
         LinkErrorKind::Unreachable | LinkErrorKind::Status(..) => ErrorKind::Connect,
@@ -255,7 +267,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if self.open {
-            // That nobody waits any more is no failure of the link.
+            // That nobody waits any more is not a failure of the link.
             self.exchange.unobserve();
             self.link.abandon(&self.id, self.tell);
         }
@@ -276,27 +288,27 @@ struct Stopwatch<'a> {
     total: Mark,
 }
 
-/// A moment, and how long somebody had been thinking by then.
+/// A moment, and how long handlers had been running by then.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Instant,
-    thought: Duration,
+    in_handlers: Duration,
 }
 
 impl<'a> Stopwatch<'a> {
     fn start(host: &'a Host, pace: &'a Pace) -> Self {
-        let mark = Mark { at: Instant::now(), thought: host.thinking.time() };
+        let mark = Mark { at: Instant::now(), in_handlers: host.handler_clock.time() };
         Self { host, pace, idle: mark, total: mark }
     }
 
     /// There was progress: the idle time begins again.
     fn again(&mut self) {
-        self.idle = Mark { at: Instant::now(), thought: self.host.thinking.time() };
+        self.idle = Mark { at: Instant::now(), in_handlers: self.host.handler_clock.time() };
     }
 
     fn deadline(&self) -> Instant {
-        let thought = self.host.thinking.time();
-        self.idle.after(self.pace.idle, thought).min(self.total.after(self.pace.total, thought))
+        let in_handlers = self.host.handler_clock.time();
+        self.idle.after(self.pace.idle, in_handlers).min(self.total.after(self.pace.total, in_handlers))
     }
 
     /// The limit that is reached first.
@@ -307,22 +319,22 @@ impl<'a> Stopwatch<'a> {
     }
 
     fn elapsed(&self) -> Duration {
-        let thought = self.host.thinking.time().saturating_sub(self.total.thought);
-        self.total.at.elapsed().saturating_sub(thought)
+        let in_handlers = self.host.handler_clock.time().saturating_sub(self.total.in_handlers);
+        self.total.at.elapsed().saturating_sub(in_handlers)
     }
 }
 
 impl Mark {
-    fn after(self, time: Duration, thought: Duration) -> Instant {
-        self.at + time.min(FOR_EVER) + thought.saturating_sub(self.thought)
+    fn after(self, time: Duration, in_handlers: Duration) -> Instant {
+        self.at + time.min(FOR_EVER) + in_handlers.saturating_sub(self.in_handlers)
     }
 }
 
 /// Longer than anyone waits, and short enough for a clock: thirty years.
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire").field("link", &self.link).finish_non_exhaustive()
+        f.debug_struct("Requester").field("link", &self.link).finish_non_exhaustive()
     }
 }

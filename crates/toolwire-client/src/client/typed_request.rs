@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use toolwire_protocol::{
-    Method, MethodName, Params, RawJson, RpcError, ServerCapability, Version,
+    Method, MethodName, Params, RawJson, RpcError, ServerCapability,
     caching::{CacheKey, CacheTicket},
     codec::RequestMeta,
     wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
@@ -14,13 +14,14 @@ use toolwire_transport::BoxFuture;
 
 use super::{
     Client,
+    list_budget::ListBudget,
     operation::Operation,
-    wire::{Failure, InFlight, OnProgress, Pace},
+    requester::{Failure, InFlight, OnProgress, Pace},
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, Outgoing},
-    settings::{MAX_QUESTIONS_PER_ROUND, MAX_ROUNDS, pause},
+    settings::{MAX_QUESTIONS_PER_ROUND, pause},
 };
 
 /// What one request is sent with, where it differs from the client's settings.
@@ -32,9 +33,18 @@ pub(crate) struct Options {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) fresh: bool,
     pub(crate) progress: Option<OnProgress>,
+    /// What is left of the budget of the list that the result is a page of.
+    pub(super) budget: Option<Box<ListBudget>>,
 }
 
-/// What a modern result turned out to be.
+impl Options {
+    /// Takes a page of a list into account before it is decoded.
+    fn charge<T: Operation>(&mut self, text: &str) -> Result<(), Error> {
+        self.budget.as_mut().map_or(Ok(()), |budget| budget.charge(T::METHOD, text))
+    }
+}
+
+/// What a result turned out to be.
 enum Answer<T> {
     Complete(T),
     NeedsInput(InputRequiredResult),
@@ -65,9 +75,8 @@ impl Client {
             ServerCapability::ResourcesSubscribe => {
                 can.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true))
             }
-            // The first revision had completion, but no way to say so.
             ServerCapability::Completions => {
-                can.completions.is_some() || self.version() == Version::V2024_11_05
+                can.completions.is_some() || !self.facts().completions_are_declared
             }
             ServerCapability::Logging => can.logging.is_some(),
             ServerCapability::Tasks => {
@@ -97,23 +106,23 @@ impl Client {
         before: impl FnOnce(&toolwire_protocol::RequestId),
     ) -> Result<InFlight, Error> {
         let method = MethodName::from(method);
-        let wire = self.wire();
-        let id = wire.next_id();
+        let requester = self.requester();
+        let id = requester.next_id();
         let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
-        Ok(wire.launch(Outgoing { id, method, message }, true))
+        Ok(requester.launch(Outgoing { id, method, message }, true))
     }
 
     pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {
-        self.wire().explain(&method.into(), Failure::Exchange(error)).await
+        self.requester().explain(&method.into(), Failure::Exchange(error)).await
     }
 
     fn pace(&self, options: &Options) -> Pace {
-        let settings = self.settings();
+        let limits = &self.settings().limits;
         Pace {
-            idle: options.timeout.unwrap_or(settings.request_timeout),
-            total: options.total_timeout.unwrap_or(settings.total_timeout),
+            idle: options.timeout.unwrap_or(limits.request_timeout),
+            total: options.total_timeout.unwrap_or(limits.total_timeout),
         }
     }
 
@@ -127,13 +136,13 @@ impl Client {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let with_progress = options.progress.is_some();
-        let request = self.wire().request(self.envelope(), method, params, meta, with_progress);
+        let request = self.requester().request(self.envelope(), method, params, meta, with_progress);
         let request = request.map_err(|error| Error::invalid_params(method, error))?;
-        let failure = match self.wire().carry(request, true, options.progress.as_mut(), pace).await {
+        let failure = match self.requester().carry(request, true, options.progress.as_mut(), pace).await {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
-        Err(self.wire().explain(method, failure).await)
+        Err(self.requester().explain(method, failure).await)
     }
 
     /// Does everything that belongs to a typed request.
@@ -143,18 +152,21 @@ impl Client {
         options: &mut Options,
     ) -> Result<T, Error> {
         self.check(T::METHOD)?;
-        let key = T::cache_key(params).filter(|_| self.version().is_modern());
+        let key = T::cache_key(params).filter(|_| self.facts().cache_hints);
         if let Some(key) = key.as_ref().filter(|_| !options.fresh)
             && let Some(stored) = self.host().with_cache(|cache, now| cache.fresh(key, CONTEXT, now))
-            && let Ok(stored) = stored.decode()
+            && let Ok(value) = stored.decode()
         {
-            return Ok(stored);
+            options.charge::<T>(stored.text())?;
+            return Ok(value);
         }
         let ticket = key.as_ref().map(|key| self.host().with_cache(|cache, _| cache.ticket(key)));
         let method = MethodName::from(T::METHOD);
         let mut pace = self.pace(options);
-        for round in 0..=MAX_ROUNDS {
+        let rounds = self.settings().limits.rounds;
+        for round in 0..=rounds {
             let result = self.ask(&method, &*params, options, &mut pace).await?;
+            options.charge::<T>(result.text())?;
             let input = match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
@@ -167,8 +179,8 @@ impl Client {
             let (responses, state) = self.next_round(&method, input, round, &mut pace).await?;
             T::answer(params, responses, state);
         }
-        let text = format!("the server asked for input {} times in a row for one {method}", MAX_ROUNDS + 1);
-        Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text))
+        let text = format!("the server asked for input {} times in a row for one {method}", rounds + 1);
+        Err(Error::new(ErrorKind::TooManyRounds, Delivery::Rejected, text).with_limit("rounds"))
     }
 
     /// Stores a result, if the server allows it.
@@ -185,7 +197,7 @@ impl Client {
     fn decode<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
         let decoded = result.decode::<T>();
         let kind = match &decoded {
-            _ if !self.version().is_modern() => None,
+            _ if !self.facts().result_types => None,
             Ok(value) => value.result_type().cloned(),
             Err(_) => result_type(result),
         };
