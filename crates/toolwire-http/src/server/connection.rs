@@ -28,10 +28,10 @@ use tokio::{
 
 use super::{
     HttpLimits, HttpService,
-    closing::Told,
-    io::{Idle, Watched},
-    late::Late,
-    seldom::Seldom,
+    drain::Late,
+    graceful::ShutdownSignal,
+    io::{Idle, TimedIo},
+    poll_on_wake::PollOnWake,
 };
 
 /// What the HTTP implementation needs at least to read headers.
@@ -69,12 +69,12 @@ impl Http {
 
 /// Which of them a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spoken {
+enum HttpVersion {
     Http1,
     Http2,
 }
 
-impl Spoken {
+impl HttpVersion {
     /// What the first bytes say, if they say it already.
     fn by(first: &[u8]) -> Option<Self> {
         match first {
@@ -90,7 +90,7 @@ impl Spoken {
         loop {
             let seen = stream.peek(&mut first).await?;
             match Self::by(first.get(..seen).unwrap_or_default()) {
-                Some(spoken) => return Ok(spoken),
+                Some(version) => return Ok(version),
                 None => sleep(FIRST_WORD_PAUSE).await,
             }
         }
@@ -101,7 +101,7 @@ impl Spoken {
 pub(crate) struct Connection {
     pub(crate) service: HttpService,
     pub(crate) http: Arc<Http>,
-    pub(crate) told: Told,
+    pub(crate) shutdown: ShutdownSignal,
     /// Whether it came after the end had begun.
     pub(crate) late: bool,
     pub(crate) _permit: Option<OwnedSemaphorePermit>,
@@ -113,8 +113,8 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok();
         let limit = self.service.shared().config.limits.header_time;
-        match timeout(limit, Spoken::on(&stream)).await {
-            Ok(Ok(spoken)) => self.run(stream, local, spoken).await,
+        match timeout(limit, HttpVersion::on(&stream)).await {
+            Ok(Ok(version)) => self.run(stream, local, version).await,
             Ok(Err(error)) => tracing::debug!(%error, "a connection ended before it began"),
             Err(_) => tracing::debug!("a client connected and said nothing"),
         }
@@ -128,21 +128,21 @@ impl Connection {
         match timeout(limit, tls.accept(stream)).await {
             Ok(Ok(stream)) => {
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.run(stream, local, if is_http2 { Spoken::Http2 } else { Spoken::Http1 }).await;
+                self.run(stream, local, if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http1 }).await;
             }
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
-    async fn run<S>(self, stream: S, local: Option<SocketAddr>, spoken: Spoken)
+    async fn run<S>(self, stream: S, local: Option<SocketAddr>, version: HttpVersion)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { service, http, mut told, late, _permit } = self;
+        let Self { service, http, mut shutdown, late, _permit } = self;
         let limits = &service.shared().config.limits;
         let (header_time, idle) = (limits.header_time, Idle::new());
-        let stream = TokioIo::new(Watched::new(stream, idle.clone(), header_time, limits.write_time));
+        let stream = TokioIo::new(TimedIo::new(stream, idle.clone(), header_time, limits.write_time));
         let local = local.map(|address| address.ip());
         let watch = idle.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -151,21 +151,21 @@ impl Connection {
             }
             service.call_at(local, Some(watch.serving()), request)
         });
-        let closing = told.closing();
-        let ended = match spoken {
-            Spoken::Http1 => {
+        let closing = shutdown.received();
+        let ended = match version {
+            HttpVersion::Http1 => {
                 let connection = pin!(http.one.serve_connection(stream, service).with_upgrades());
                 let idle = pin!(idle.for_long(header_time));
                 tokio::select! {
                     biased;
                     ended = until_closed(connection, UpgradeableConnection::graceful_shutdown, closing) => ended,
-                    () = Seldom::new(idle) => {
+                    () = PollOnWake::new(idle) => {
                         tracing::debug!("a connection had no request for too long");
                         return;
                     }
                 }
             }
-            Spoken::Http2 => {
+            HttpVersion::Http2 => {
                 // Boxed, because it is large, and every connection would have room for it.
                 let mut connection = Box::pin(http.two.serve_connection(stream, service));
                 until_closed(connection.as_mut(), http2::Connection::graceful_shutdown, closing).await
@@ -187,7 +187,7 @@ where
     C: Future<Output = hyper::Result<()>>,
 {
     let closing = pin!(closing);
-    let mut closing = Seldom::new(closing);
+    let mut closing = PollOnWake::new(closing);
     let mut is_closing = false;
     loop {
         tokio::select! {
@@ -210,7 +210,7 @@ mod tests {
     use toolwire_server::{Server, tool};
 
     use super::*;
-    use crate::server::closing::Closing;
+    use crate::server::graceful::Shutdown;
 
     const BODY: &str = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{},"_meta":{"#,
@@ -235,10 +235,11 @@ mod tests {
         });
         let service = HttpService::new(Server::builder("slow", "1.0").tool(slow).build().unwrap());
         let http = Arc::new(Http::new(&HttpLimits::default()));
-        let closing = Closing::new();
-        let connection = Connection { service, http, told: closing.told(), late: false, _permit: None };
+        let shutdown = Shutdown::new();
+        let connection =
+            Connection { service, http, shutdown: shutdown.signal(), late: false, _permit: None };
         let (mut peer, ours) = duplex(4096);
-        let serving = tokio::spawn(connection.run(ours, None, Spoken::Http1));
+        let serving = tokio::spawn(connection.run(ours, None, HttpVersion::Http1));
         let start = Instant::now();
         let mut said = Vec::new();
         for (round, seconds) in [(1, 40), (2, 100)] {
@@ -260,18 +261,18 @@ mod tests {
 
     #[test]
     fn the_first_bytes_tell_the_version() {
-        let cases: [(&[u8], Option<Spoken>); 8] = [
-            (b"PRI ", Some(Spoken::Http2)),
-            (b"PRI * HTTP/2.0", Some(Spoken::Http2)),
+        let cases: [(&[u8], Option<HttpVersion>); 8] = [
+            (b"PRI ", Some(HttpVersion::Http2)),
+            (b"PRI * HTTP/2.0", Some(HttpVersion::Http2)),
             (b"P", None),
             (b"PRI", None),
-            (b"POST", Some(Spoken::Http1)),
-            (b"GET ", Some(Spoken::Http1)),
-            (b"\x16\x03\x01", Some(Spoken::Http1)),
-            (b"", Some(Spoken::Http1)),
+            (b"POST", Some(HttpVersion::Http1)),
+            (b"GET ", Some(HttpVersion::Http1)),
+            (b"\x16\x03\x01", Some(HttpVersion::Http1)),
+            (b"", Some(HttpVersion::Http1)),
         ];
         for (first, expected) in cases {
-            assert_eq!(Spoken::by(first), expected, "{first:?}");
+            assert_eq!(HttpVersion::by(first), expected, "{first:?}");
         }
     }
 }

@@ -22,25 +22,25 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A stream with two clocks that the HTTP implementation does not have: one until it is known which version of
 /// HTTP the peer speaks, and one for a peer that takes nothing of what is written.
-pub(crate) struct Watched<S> {
+pub(crate) struct TimedIo<S> {
     stream: S,
     /// Is told of what is written.
     idle: Idle,
-    opening: Option<Opening>,
+    opening: Option<PrefaceTimeout>,
     write_time: Duration,
     /// Runs while a write waits for the peer.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 /// The time until the first bytes have told the version.
-struct Opening {
+struct PrefaceTimeout {
     matched: usize,
     deadline: Pin<Box<Sleep>>,
 }
 
-impl<S> Watched<S> {
+impl<S> TimedIo<S> {
     pub(crate) fn new(stream: S, idle: Idle, open_time: Duration, write_time: Duration) -> Self {
-        let opening = Opening { matched: 0, deadline: Box::pin(sleep(open_time)) };
+        let opening = PrefaceTimeout { matched: 0, deadline: Box::pin(sleep(open_time)) };
         Self { stream, idle, opening: Some(opening), write_time, stalled: None }
     }
 
@@ -62,7 +62,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl Opening {
+impl PrefaceTimeout {
     /// Takes the next bytes. Says whether the version is known by them.
     fn decided(&mut self, bytes: &[u8]) -> bool {
         let rest = PREFACE.get(self.matched..).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Opening {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(task, buf);
         if polled.is_ready() {

@@ -12,7 +12,7 @@ const WRITE: Duration = Duration::from_secs(60);
 async fn a_peer_that_says_nothing_is_left() {
     for said in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n\r\nSM"] {
         let (mut peer, ours) = duplex(64);
-        let mut ours = Watched::new(ours, Idle::new(), OPEN, WRITE);
+        let mut ours = TimedIo::new(ours, Idle::new(), OPEN, WRITE);
         peer.write_all(said).await.unwrap();
         let start = Instant::now();
         let error = ours.read_to_end(&mut Vec::new()).await.unwrap_err();
@@ -25,7 +25,7 @@ async fn a_peer_that_says_nothing_is_left() {
 async fn once_the_version_is_known_the_clock_stops() {
     for said in [&b"POST"[..], b"PRI * HTTP/1", PREFACE, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nmore"] {
         let (mut peer, ours) = duplex(64);
-        let mut ours = Watched::new(ours, Idle::new(), OPEN, WRITE);
+        let mut ours = TimedIo::new(ours, Idle::new(), OPEN, WRITE);
         for byte in said {
             peer.write_all(&[*byte]).await.unwrap();
             assert_eq!(ours.read_u8().await.unwrap(), *byte);
@@ -39,7 +39,7 @@ async fn once_the_version_is_known_the_clock_stops() {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_does_not_read_is_left() {
     let (mut peer, ours) = duplex(4);
-    let mut ours = Watched::new(ours, Idle::new(), OPEN, WRITE);
+    let mut ours = TimedIo::new(ours, Idle::new(), OPEN, WRITE);
     ours.write_all(b"abcd").await.unwrap();
     let start = Instant::now();
     let error = ours.write_all(b"e").await.unwrap_err();
