@@ -186,6 +186,16 @@ impl Connection {
         self.stream.write_all(bytes).await.unwrap();
     }
 
+    /// Says that nothing more will be sent, and goes on reading.
+    pub(crate) async fn finish(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Closes the connection so that the other side knows that nobody reads any more.
+    pub(crate) fn reset(self) {
+        self.stream.set_zero_linger().unwrap();
+    }
+
     pub(crate) async fn send(&mut self, request: &Request) {
         self.write(&request.bytes()).await;
     }

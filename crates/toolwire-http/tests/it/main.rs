@@ -28,6 +28,7 @@ mod cors;
 mod direct;
 mod edge;
 mod fixture;
+mod half_closed;
 mod hostile;
 mod http2;
 mod legacy_asks;
