@@ -309,7 +309,7 @@ impl Shared {
             return ControlFlow::Break(leaving(Some(&request.id)));
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.value(), principal.as_deref());
         let view = HeaderView {
             protocol_version: head.protocol_version.text(),
             method: head.method.text(),
@@ -350,7 +350,7 @@ impl Shared {
             return leaving(None);
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.first(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.value(), principal.as_deref());
         let header = head.protocol_version.text();
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {

@@ -5,9 +5,11 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 
-/// What a header that stands twice or has other than visible characters is taken for: a text that equals nothing.
+/// What a header that is duplicated or has other than visible characters is taken for: a text that equals nothing.
 /// Two readers could understand different things by it.
 pub(super) const UNREADABLE: &str = "\0";
+/// The same where a value is wanted, which cannot have such a character. It is no session and no event.
+static UNREADABLE_VALUE: HeaderValue = HeaderValue::from_static("?");
 
 /// The headers of a request that this endpoint looks at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +25,7 @@ pub(crate) struct Head<'a> {
     pub(crate) name: Field<'a>,
 }
 
-/// One header, which should stand only once.
+/// One header, which should come only once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Field<'a> {
     first: Option<&'a HeaderValue>,
@@ -57,11 +59,22 @@ impl<'a> Head<'a> {
 
 impl<'a> Field<'a> {
     /// Its value, or the first of several.
-    pub(crate) fn first(self) -> Option<&'a HeaderValue> {
+    pub(super) fn first(self) -> Option<&'a HeaderValue> {
         self.first
     }
 
-    /// Its value, if it stands only once.
+    /// Whether it comes more than once.
+    pub(crate) fn is_repeated(self) -> bool {
+        self.again
+    }
+
+    /// Its value; one that is duplicated has a value that equals nothing.
+    pub(crate) fn value(self) -> Option<&'a HeaderValue> {
+        let value = self.first?;
+        Some(if self.again { &UNREADABLE_VALUE } else { value })
+    }
+
+    /// Its value, if it comes only once.
     pub(crate) fn only(self) -> Option<&'a HeaderValue> {
         self.first.filter(|_| !self.again)
     }
@@ -76,7 +89,7 @@ impl<'a> Field<'a> {
         self.only().into_iter().chain(all.into_iter().flatten())
     }
 
-    /// Its text; one that stands twice or cannot be read has a text that equals nothing.
+    /// Its text; one that is duplicated or cannot be read has a text that equals nothing.
     pub(crate) fn text(self) -> Option<&'a str> {
         let value = self.first?;
         Some(if self.again { UNREADABLE } else { value.to_str().unwrap_or(UNREADABLE) })
@@ -107,6 +120,12 @@ mod tests {
         assert_eq!(head.session_id.first().unwrap(), "s");
         assert_eq!((head.name.text(), head.name.only()), (Some(UNREADABLE), None));
         assert_eq!(head.name.first().unwrap(), "one");
+        assert!(head.name.is_repeated() && !head.host.is_repeated());
+        assert_eq!(head.name.value().unwrap(), "?");
+        assert_eq!(
+            (head.host.value().unwrap(), head.origin.value()),
+            (&HeaderValue::from_static("localhost"), None)
+        );
         assert_eq!(head.method.text(), Some(UNREADABLE));
         assert_eq!((head.origin.text(), head.content_type.text()), (None, None));
         let names = HeaderName::from_static(MCP_NAME);

@@ -3,6 +3,8 @@
 use http::HeaderMap;
 use toolwire_protocol::Version;
 
+use crate::server::edge::{self, MCP_PROTOCOL_VERSION};
+
 /// What the header `MCP-Protocol-Version` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VersionHeader {
@@ -13,9 +15,9 @@ pub(super) enum VersionHeader {
 
 impl VersionHeader {
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let Some(value) = headers.get("mcp-protocol-version") else { return Self::Absent };
-        let version = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-        version.map_or(Self::Unknown, Self::Known)
+        // One that is duplicated is none that is known: whoever stands in between may have read the other one.
+        let Some(text) = edge::text(headers, MCP_PROTOCOL_VERSION) else { return Self::Absent };
+        text.trim().parse().map_or(Self::Unknown, Self::Known)
     }
 
     pub(super) fn is_modern(self) -> bool {
@@ -40,5 +42,15 @@ mod tests {
             assert_eq!(VersionHeader::of(&headers), expected, "{text:?}");
         }
         assert_eq!(VersionHeader::of(&HeaderMap::new()), VersionHeader::Absent);
+    }
+
+    #[test]
+    fn a_duplicated_header_names_no_version() {
+        for other in ["2025-06-18", "2026-07-28", ""] {
+            let mut headers = HeaderMap::new();
+            headers.append("mcp-protocol-version", "2025-06-18".parse().unwrap());
+            headers.append("mcp-protocol-version", other.parse().unwrap());
+            assert_eq!(VersionHeader::of(&headers), VersionHeader::Unknown, "{other:?}");
+        }
     }
 }
