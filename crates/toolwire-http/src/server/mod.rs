@@ -6,18 +6,18 @@
 
 mod body;
 mod builder;
-mod closing;
 mod config;
 mod connection;
 mod cors;
+mod drain;
 mod edge;
+mod graceful;
 mod io;
-mod late;
 mod legacy;
 mod modern;
+mod poll_on_wake;
 mod read;
 mod response;
-mod seldom;
 mod serve;
 mod service;
 #[cfg(feature = "tls")]

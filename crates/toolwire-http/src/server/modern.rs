@@ -15,8 +15,9 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use http::{Response, StatusCode};
-use tokio::{task::JoinHandle, time::Sleep};
+use tokio::time::Sleep;
 use toolwire_server::engine::{Call, EncodedResponse, Messages, Outcome};
+use toolwire_transport::internal::AbortOnDrop;
 
 use super::{
     Body,
@@ -76,7 +77,7 @@ impl Future for Responding {
             return Poll::Ready(self.finished(&call, outcome));
         }
         if self.poll_stream(&call, task).is_ready() {
-            let events = Events { messages: call.messages(), _call: AbortOnDrop(tokio::spawn(call.run())) };
+            let events = Events { messages: call.messages(), _call: tokio::spawn(call.run()).into() };
             return Poll::Ready(response::events(KeepAlive::new(events, self.keep_alive)));
         }
         self.call = Some(call);
@@ -113,15 +114,5 @@ impl Stream for Finished {
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
         Poll::Ready(self.0.next().map(|message| event(None, &message)))
-    }
-}
-
-/// A task that ends with whoever has started it.
-#[derive(Debug)]
-pub(crate) struct AbortOnDrop<T>(pub(crate) JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -19,8 +19,8 @@ use toolwire_server::Server;
 
 use super::{
     HttpService,
-    closing::Closing,
     connection::{Connection, Http},
+    graceful::Shutdown,
 };
 
 /// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
@@ -93,7 +93,7 @@ impl Serve {
     async fn run(self) -> io::Result<()> {
         let server = self.service.shared().server.clone();
         let limits = &self.service.shared().config.limits;
-        let mut door = Door {
+        let mut acceptor = Acceptor {
             room: Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS))),
             http: Arc::new(Http::new(limits)),
             connections: JoinSet::new(),
@@ -109,15 +109,15 @@ impl Serve {
                 () = ended => {}
             }
         };
-        let closing = door.accept_until(end, false).await;
+        let closing = acceptor.accept_until(end, false).await;
         server.shutdown();
-        door.drain(closing).await;
+        acceptor.drain(closing).await;
         Ok(())
     }
 }
 
 /// Where connections come in.
-struct Door {
+struct Acceptor {
     service: HttpService,
     listener: TcpListener,
     #[cfg(feature = "tls")]
@@ -128,22 +128,22 @@ struct Door {
     connections: JoinSet<()>,
 }
 
-impl Door {
+impl Acceptor {
     /// Lets connections in until `end`, and gives what is needed to close them.
-    async fn accept_until(&mut self, end: impl Future<Output = ()> + Send, late: bool) -> Closing {
-        let closing = Closing::new();
+    async fn accept_until(&mut self, end: impl Future<Output = ()> + Send, late: bool) -> Shutdown {
+        let shutdown = Shutdown::new();
         let mut end = pin!(end);
         loop {
             let (stream, permit) = tokio::select! {
                 biased;
-                () = &mut end => return closing,
+                () = &mut end => return shutdown,
                 Some(_) = self.connections.join_next() => continue,
                 accepted = accept(&self.listener, &self.room) => accepted,
             };
             let connection = Connection {
                 service: self.service.clone(),
                 http: Arc::clone(&self.http),
-                told: closing.told(),
+                shutdown: shutdown.signal(),
                 late,
                 _permit: permit,
             };
@@ -158,17 +158,17 @@ impl Door {
 
     /// Lets everything that goes on come to its end, within its time. Whoever was sent away may come back for it, and
     /// nobody else is let in.
-    async fn drain(mut self, closing: Closing) {
+    async fn drain(mut self, closing: Shutdown) {
         let service = self.service.clone();
         let limit = service.shared().server.limits().drain_timeout;
         let returning = async {
             let late = self.accept_until(service.shared().legacy.reconnects.all_back(), true).await;
             let Self { listener, connections, .. } = self;
             drop(listener);
-            late.close().await;
+            late.shut_down().await;
             connections
         };
-        let closed = timeout(limit, async { tokio::join!(closing.close(), returning) });
+        let closed = timeout(limit, async { tokio::join!(closing.shut_down(), returning) });
         #[cfg(feature = "ws")]
         let (closed, websockets) =
             tokio::join!(closed, timeout(limit + GOODBYE_TIME, service.shared().websockets_closed()));

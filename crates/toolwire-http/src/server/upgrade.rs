@@ -101,10 +101,10 @@ async fn serve(
 
 /// Says whether the subprotocol was named, or what is wrong.
 fn check(headers: &HeaderMap) -> Result<bool, Refusal> {
-    if edge::text(headers, header::SEC_WEBSOCKET_VERSION.as_str()) != Some(VERSION) {
+    if edge::text(headers, header::SEC_WEBSOCKET_VERSION) != Some(VERSION) {
         return Err(Refusal(StatusCode::UPGRADE_REQUIRED, "Sec-WebSocket-Version must be 13"));
     }
-    let key = edge::text(headers, header::SEC_WEBSOCKET_KEY.as_str());
+    let key = edge::text(headers, header::SEC_WEBSOCKET_KEY);
     if !key.is_some_and(|key| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16)) {
         return Err(Refusal(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key must be sixteen bytes in base64"));
     }
@@ -123,8 +123,9 @@ fn agree(headers: &HeaderMap, named: bool) -> Response<Body> {
     let answers = response.headers_mut();
     answers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     answers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes).unwrap_or_default();
-    if let Ok(accept) = HeaderValue::try_from(derive_accept_key(key)) {
+    if let Some(key) = edge::text(headers, header::SEC_WEBSOCKET_KEY)
+        && let Ok(accept) = HeaderValue::try_from(derive_accept_key(key.as_bytes()))
+    {
         answers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
     if named {

@@ -18,13 +18,15 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) struct Request {
     method: String,
     path: String,
+    version: &'static str,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
 impl Request {
     pub(crate) fn new(method: &str) -> Self {
-        Self { method: method.into(), path: "/mcp".into(), headers: Vec::new(), body: Vec::new() }
+        let (method, path) = (method.into(), "/mcp".into());
+        Self { method, path, version: "HTTP/1.1", headers: Vec::new(), body: Vec::new() }
             .header("Host", "localhost")
     }
 
@@ -92,8 +94,14 @@ impl Request {
         self
     }
 
+    /// As a request of another version of HTTP/1.
+    pub(crate) fn version(mut self, version: &'static str) -> Self {
+        self.version = version;
+        self
+    }
+
     fn bytes(&self) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        let mut head = format!("{} {} {}\r\n", self.method, self.path, self.version);
         for (name, value) in &self.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
@@ -184,6 +192,16 @@ impl Connection {
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// Says that nothing more will be sent, and goes on reading.
+    pub(crate) async fn finish(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Closes the connection so that the other side knows that nobody reads any more.
+    pub(crate) fn reset(self) {
+        self.stream.set_zero_linger().unwrap();
     }
 
     pub(crate) async fn send(&mut self, request: &Request) {

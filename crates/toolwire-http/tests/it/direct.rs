@@ -26,6 +26,7 @@ fn call(tool: &str, level: Option<&str>) -> http::Request<Full<Bytes>> {
         message["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = level.into();
     }
     http::Request::post("/")
+        .header("host", "localhost")
         .header("content-type", "application/json")
         .header("mcp-protocol-version", MODERN)
         .header("mcp-method", "tools/call")

@@ -67,7 +67,9 @@ fn answer(body: Vec<u8>, headers: &[(&str, String)]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let server = Server::builder("t", "1").tool(tool("t", || async { "" })).build().unwrap();
-        let mut request = http::Request::post("/mcp").header("content-type", "application/json");
+        let mut request = http::Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, value);
         }

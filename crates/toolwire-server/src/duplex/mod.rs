@@ -52,8 +52,8 @@ impl Server {
         let _abort = Abort(Arc::clone(&connection));
         // In a task of its own, so that it runs on the runtime's workers even when this future is driven by
         // the main thread.
-        let mut task = AbortOnDrop(tokio::spawn(run(connection, transport)));
-        match (&mut task.0).await {
+        let mut task = AbortOnDrop::new(tokio::spawn(run(connection, transport)));
+        match (&mut task).await {
             Ok(result) => result,
             Err(error) => Err(ServeError(io::Error::other(error))),
         }
@@ -85,17 +85,17 @@ impl Error for ServeError {
 
 async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(), ServeError> {
     let (mut source, sink) = transport.split();
-    let mut writer = AbortOnDrop(tokio::spawn(write_loop(connection.queue.clone(), sink)));
+    let mut writer = AbortOnDrop::new(tokio::spawn(write_loop(connection.queue.clone(), sink)));
     let read = tokio::select! {
         biased;
-        written = &mut writer.0 => {
+        written = &mut writer => {
             return ended(written.unwrap_or_else(|error| Err(io::Error::other(error))));
         }
         read = read(&connection, &mut source) => read,
     };
     connection.drain().await;
     connection.queue.close();
-    match timeout(connection.server.limits().drain_timeout, &mut writer.0).await {
+    match timeout(connection.server.limits().drain_timeout, &mut writer).await {
         Ok(written) => ended(written.unwrap_or_else(|error| Err(io::Error::other(error)))).and(read),
         // A client that does not read its last answers is gone.
         Err(_) => read,

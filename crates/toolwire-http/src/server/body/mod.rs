@@ -1,4 +1,4 @@
-//! The body of a response: nothing, one piece, or a stream of server-sent events.
+//! The body of a response: nothing, something that is there as a whole, or a stream of server-sent events.
 
 use std::{
     convert::Infallible,
@@ -15,50 +15,77 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use toolwire_protocol::framing::sse::encode_event;
 
-use super::io::Serving;
+use super::io::OpenRequest;
+
+/// How much of a body is given to the HTTP implementation at once. What it has been given, it keeps, whether the client
+/// takes it or not.
+pub(crate) const PIECE_BYTES: usize = 64 * 1024;
+/// How long the last piece may be on HTTP/2. It is asked for when the client has taken what came before it, and after it
+/// nobody can tell any more what is taken.
+const LAST_PIECE_BYTES: usize = 1024;
 
 /// The body of a response.
 ///
 /// A stream is polled only when the connection has room for more, so a client that reads slowly holds up what
 /// it reads and fills no memory. Dropping the body, as happens when the client goes away, drops the stream.
 pub struct Body {
-    kind: Kind,
-    /// Lives as long as the body does.
-    serving: Option<Serving>,
-}
-
-enum Kind {
-    Full(Bytes),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// What is next, before anything that the source gives.
+    ready: Bytes,
+    source: Option<Pin<Box<dyn Stream<Item = Bytes> + Send>>>,
+    /// The request that this answers, which is open until the body has been taken.
+    request: Option<OpenRequest>,
 }
 
 impl Body {
     /// No content.
     pub const fn empty() -> Self {
-        Self::of(Kind::Full(Bytes::new()))
+        Self { ready: Bytes::new(), source: None, request: None }
     }
 
-    /// One piece.
+    /// Content that is there already.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self::of(Kind::Full(bytes.into()))
+        Self { ready: bytes.into(), source: None, request: None }
     }
 
     /// Whatever the stream gives, until it ends.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::of(Kind::Stream(Box::pin(stream)))
-    }
-
-    const fn of(kind: Kind) -> Self {
-        Self { kind, serving: None }
+        Self { ready: Bytes::new(), source: Some(Box::pin(stream)), request: None }
     }
 
     pub(crate) fn is_stream(&self) -> bool {
-        matches!(self.kind, Kind::Stream(_))
+        self.source.is_some()
     }
 
-    /// Keeps the note that a request is being served until the body has been taken.
-    pub(crate) fn hold(&mut self, serving: Option<Serving>) {
-        self.serving = serving;
+    /// Keeps the note that a request is open until the body has been taken.
+    pub(crate) fn hold(&mut self, request: Option<OpenRequest>) {
+        self.request = request;
+    }
+
+    /// Waits until something is there to be given; `None` at the end.
+    fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Option<()>> {
+        while self.ready.is_empty() {
+            let Some(source) = &mut self.source else { return Poll::Ready(None) };
+            match ready!(source.as_mut().poll_next(task)) {
+                Some(bytes) => self.ready = bytes,
+                None => self.source = None,
+            }
+        }
+        Poll::Ready(Some(()))
+    }
+
+    fn next_piece(&mut self) -> Bytes {
+        let length = self.ready.len();
+        let is_tracked = self.request.as_ref().is_some_and(OpenRequest::is_stream);
+        let (most, last) = if is_tracked { (LAST_PIECE_BYTES, LAST_PIECE_BYTES) } else { (PIECE_BYTES, 0) };
+        if length <= most {
+            return std::mem::take(&mut self.ready);
+        }
+        let piece = self.ready.split_to(PIECE_BYTES.min(length - last));
+        if is_tracked && self.ready.len() <= last {
+            // So that it does not keep the whole in memory.
+            self.ready = Bytes::copy_from_slice(&self.ready);
+        }
+        piece
     }
 }
 
@@ -70,22 +97,27 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = match &mut self.kind {
-            Kind::Full(bytes) if bytes.is_empty() => None,
-            Kind::Full(bytes) => Some(std::mem::take(bytes)),
-            Kind::Stream(stream) => ready!(stream.as_mut().poll_next(task)),
-        };
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+        if let Some(request) = &self.request {
+            request.moves();
+        }
+        if ready!(self.poll_ready(task)).is_none() {
+            return Poll::Ready(None);
+        }
+        let piece = self.next_piece();
+        if let Some(request) = &self.request {
+            request.waits();
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Full(bytes) if bytes.is_empty())
+        self.ready.is_empty() && self.source.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Stream(_) => SizeHint::default(),
+        match self.source {
+            None => SizeHint::with_exact(self.ready.len() as u64),
+            Some(_) => SizeHint::default(),
         }
     }
 }
@@ -98,9 +130,9 @@ impl Default for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Kind::Stream(_) => f.write_str("Body(stream)"),
+        match self.source {
+            None => write!(f, "Body({} bytes)", self.ready.len()),
+            Some(_) => f.write_str("Body(stream)"),
         }
     }
 }

@@ -3,6 +3,7 @@ use std::{collections::VecDeque, future::poll_fn};
 use http_body::Body as _;
 
 use super::*;
+use crate::server::io::Activity;
 
 /// Gives its items, waiting where there is a `None`.
 struct Script(VecDeque<Option<&'static [u8]>>);
@@ -63,4 +64,54 @@ async fn comments_fill_the_gaps() {
 fn a_message_is_one_data_line() {
     assert_eq!(event(None, b"{}"), "data: {}\n\n");
     assert_eq!(event(Some("7"), b"{\n  \"a\":\r\n1}"), "id: 7\ndata: {   \"a\":  1}\n\n");
+}
+
+async fn lengths(body: &mut Body) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    while let Some(piece) = next(body).await {
+        lengths.push(piece.len());
+    }
+    lengths
+}
+
+#[tokio::test]
+async fn what_is_long_is_given_in_pieces() {
+    let long = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 5]);
+    let mut body = Body::full(long.clone());
+    assert_eq!(body.size_hint().exact(), Some(long.len() as u64));
+    assert_eq!(lengths(&mut body).await, [PIECE_BYTES, PIECE_BYTES, 5]);
+    assert_eq!(lengths(&mut Body::full(vec![b'x'; PIECE_BYTES])).await, [PIECE_BYTES]);
+    let items = VecDeque::from([long, Bytes::new(), Bytes::from_static(b"end")]);
+    assert_eq!(lengths(&mut Body::stream(Items(items))).await, [PIECE_BYTES, PIECE_BYTES, 5, 3]);
+}
+
+struct Items(VecDeque<Bytes>);
+
+impl Stream for Items {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        Poll::Ready(self.0.pop_front())
+    }
+}
+
+#[tokio::test]
+async fn on_http2_the_last_piece_is_short_and_does_not_keep_the_others() {
+    for (length, expected) in [
+        (10, vec![10]),
+        (LAST_PIECE_BYTES, vec![LAST_PIECE_BYTES]),
+        (LAST_PIECE_BYTES + 1, vec![1, LAST_PIECE_BYTES]),
+        (PIECE_BYTES, vec![PIECE_BYTES - LAST_PIECE_BYTES, LAST_PIECE_BYTES]),
+        (2 * PIECE_BYTES + 5, vec![PIECE_BYTES, PIECE_BYTES + 5 - LAST_PIECE_BYTES, LAST_PIECE_BYTES]),
+    ] {
+        let mut body = Body::full(vec![b'x'; length]);
+        body.hold(Some(Activity::new().stream()));
+        assert_eq!(lengths(&mut body).await, expected, "{length}");
+    }
+    let whole = Bytes::from(vec![b'x'; PIECE_BYTES]);
+    let memory = whole.as_ptr_range();
+    let mut body = Body::full(whole);
+    body.hold(Some(Activity::new().stream()));
+    assert!(memory.contains(&next(&mut body).await.unwrap().as_ptr()));
+    assert!(!memory.contains(&next(&mut body).await.unwrap().as_ptr()));
 }

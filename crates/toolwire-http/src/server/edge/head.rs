@@ -5,10 +5,9 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 
-/// What a header that stands twice or has other than visible characters is taken for: a text that equals nothing.
+/// What a header that is duplicated or has other than visible characters is taken for: a text that equals nothing.
 /// Two readers could understand different things by it.
 pub(super) const UNREADABLE: &str = "\0";
-
 /// The headers of a request that this endpoint looks at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head<'a> {
@@ -23,7 +22,7 @@ pub(crate) struct Head<'a> {
     pub(crate) name: Field<'a>,
 }
 
-/// One header, which should stand only once.
+/// One header, which should come only once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Field<'a> {
     first: Option<&'a HeaderValue>,
@@ -56,7 +55,17 @@ impl<'a> Head<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Its value, if it stands only once.
+    /// Its value, or the first of several.
+    pub(super) fn first(self) -> Option<&'a HeaderValue> {
+        self.first
+    }
+
+    /// Whether it comes more than once.
+    pub(crate) fn is_repeated(self) -> bool {
+        self.again
+    }
+
+    /// Its value, if it comes only once.
     pub(crate) fn only(self) -> Option<&'a HeaderValue> {
         self.first.filter(|_| !self.again)
     }
@@ -71,7 +80,7 @@ impl<'a> Field<'a> {
         self.only().into_iter().chain(all.into_iter().flatten())
     }
 
-    /// Its text; one that stands twice or cannot be read has a text that equals nothing.
+    /// Its text; one that is duplicated or cannot be read has a text that equals nothing.
     pub(crate) fn text(self) -> Option<&'a str> {
         let value = self.first?;
         Some(if self.again { UNREADABLE } else { value.to_str().unwrap_or(UNREADABLE) })
@@ -101,6 +110,8 @@ mod tests {
         assert_eq!(head.accept.only().unwrap(), "*/*");
         assert_eq!(head.session_id.text(), Some("s"));
         assert_eq!((head.name.text(), head.name.only()), (Some(UNREADABLE), None));
+        assert_eq!(head.name.first().unwrap(), "one");
+        assert!(head.name.is_repeated() && !head.host.is_repeated());
         assert_eq!(head.method.text(), Some(UNREADABLE));
         assert_eq!((head.origin.text(), head.content_type.text()), (None, None));
         let names = HeaderName::from_static(MCP_NAME);

@@ -3,13 +3,17 @@
 //! A page from anywhere can make a browser send requests to a server on the same machine or network, and with
 //! a rebound DNS name it can even read the answers. Two headers that no page can forge stop that: `Host` must
 //! name this server, and `Origin`, which only browsers send, must name a page that is trusted.
+//!
+//! A request has to name its host as the RFCs want it, or gets 400: in HTTP/1.1 by exactly one `Host`, in HTTP/2 by
+//! `:authority`, by `Host`, or by both if they agree. A URL in the request line of HTTP/1 takes precedence over `Host`. Only
+//! HTTP/1.0 may name none, as it knew none; no browser speaks it.
 
 mod head;
 
 use std::{borrow::Cow, net::IpAddr};
 
 use http::{
-    HeaderMap, StatusCode,
+    HeaderMap, StatusCode, Version,
     header::{self, AsHeaderName},
     request::Parts,
     uri::Authority,
@@ -51,6 +55,8 @@ struct Origin<'a> {
 pub(crate) enum Stopped {
     Host(String),
     Origin(String),
+    /// The host is not named in a way that everybody understands in the same way.
+    InvalidHost(Cow<'static, str>),
 }
 
 impl Gate {
@@ -76,14 +82,12 @@ impl Gate {
 
     /// Lets a request pass or says what is wrong with it. `local` is the address at which it came in, if known.
     pub(crate) fn check(&self, parts: &Parts, head: &Head<'_>, local: Option<IpAddr>) -> Result<(), Stopped> {
-        // HTTP/2 names the host in the URL, HTTP/1 in a header, and some requests do both.
-        let in_url = parts.uri.authority().map(Authority::as_str);
-        let in_headers = head.host.values(&parts.headers, header::HOST);
-        let mut named = None;
-        for text in in_headers.map(|value| value.to_str().unwrap_or("?")).chain(in_url) {
-            let host = Host::parse(text).filter(|host| self.allows_host(host, local));
-            named = Some(host.ok_or_else(|| Stopped::Host(text.to_owned()))?);
-        }
+        let named = match named_host(parts, head)? {
+            Some((text, host)) if !self.allows_host(&host, local) => {
+                return Err(Stopped::Host(text.to_owned()));
+            }
+            named => named.map(|(_, host)| host),
+        };
         for value in head.origin.values(&parts.headers, header::ORIGIN) {
             let text = value.to_str().unwrap_or("?");
             let allowed = self.any_origin
@@ -110,6 +114,50 @@ impl Gate {
             || self.origins.iter().any(|rule| rule.scheme == origin.scheme
                 && rule.host.name == origin.host.name
                 && rule.port() == origin.port())
+    }
+}
+
+/// The host that a request names, as it stands there and read.
+fn named_host<'a>(parts: &'a Parts, head: &Head<'a>) -> Result<Option<(&'a str, Host<'a>)>, Stopped> {
+    let invalid = |why: &'static str| Stopped::InvalidHost(why.into());
+    let parse = |text: &'a str| {
+        let host = Host::parse(text);
+        host.map(|host| (text, host))
+            .ok_or_else(|| Stopped::InvalidHost(format!("the host {text:?} is not valid").into()))
+    };
+    let in_url = parts.uri.authority().map(Authority::as_str);
+    if head.host.is_repeated() {
+        return Err(invalid("Host is duplicated"));
+    }
+    let in_header = match head.host.first() {
+        Some(value) => Some(value.to_str().map_err(|_| invalid("Host has characters that are not allowed"))?),
+        None => None,
+    };
+    match (parts.version, in_url, in_header) {
+        (Version::HTTP_09 | Version::HTTP_10, in_url, in_header) => {
+            in_url.or(in_header).map(parse).transpose()
+        }
+        (Version::HTTP_11, _, None) => Err(invalid("a request of HTTP/1.1 needs the header Host")),
+        (Version::HTTP_11, in_url, Some(in_header)) => parse(in_url.unwrap_or(in_header)).map(Some),
+        (_, Some(in_url), Some(in_header)) => {
+            let (named, other) = (parse(in_url)?, parse(in_header)?);
+            let port = |host: &Host<'_>| host.port.or_else(|| default_port(parts.uri.scheme_str()?));
+            if named.1.name == other.1.name && port(&named.1) == port(&other.1) {
+                Ok(Some(named))
+            } else {
+                Err(invalid("Host and :authority name different hosts"))
+            }
+        }
+        (_, Some(text), None) | (_, None, Some(text)) => parse(text).map(Some),
+        (_, None, None) => Err(invalid("the request names no host")),
+    }
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
     }
 }
 
@@ -184,31 +232,34 @@ impl<'a> Origin<'a> {
 
     /// The port of a host that is reached by this origin's scheme.
     fn port_of(&self, host: &Host<'_>) -> Option<u16> {
-        host.port.or(match &*self.scheme {
-            "http" => Some(80),
-            "https" => Some(443),
-            _ => None,
-        })
+        host.port.or_else(|| default_port(&self.scheme))
     }
 }
 
 impl Stopped {
     pub(crate) fn response(&self) -> http::Response<Body> {
-        let why = match self {
-            Self::Host(host) => format!(
-                "the host {host:?} is not one of this server's; if it should be, name it with allow_hosts, or \
-                 give the address that clients use with public_url"
+        let (status, why) = match self {
+            Self::Host(host) => (
+                StatusCode::FORBIDDEN,
+                format!(
+                    "the host {host:?} is not one of this server's; if it should be, name it with allow_hosts, or \
+                     give the address that clients use with public_url"
+                ),
             ),
-            Self::Origin(origin) => format!(
-                "pages of the origin {origin:?} may not send requests; if they should, name it with allow_origins"
+            Self::Origin(origin) => (
+                StatusCode::FORBIDDEN,
+                format!(
+                    "pages of the origin {origin:?} may not send requests; if they should, name it with allow_origins"
+                ),
             ),
+            Self::InvalidHost(why) => (StatusCode::BAD_REQUEST, why.clone().into_owned()),
         };
         tracing::warn!("{why}");
-        response::error(StatusCode::FORBIDDEN, None, &RpcError::invalid_request(why))
+        response::error(status, None, &RpcError::invalid_request(why))
     }
 }
 
-/// The text of a header that may stand only once. One that stands twice or cannot be read gives a text that equals
+/// The text of a header that may come only once. One that is duplicated or cannot be read gives a text that equals
 /// nothing.
 pub(crate) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();

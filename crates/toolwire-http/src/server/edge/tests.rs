@@ -44,25 +44,26 @@ fn loopback_names_are_allowed_with_any_port() {
 #[test]
 fn other_names_are_stopped() {
     let gate = gate(|_| {});
+    for host in ["evil.example.com", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.1"] {
+        assert_eq!(
+            gate.check_anywhere(&request(Some(host), None)),
+            Err(Stopped::Host(host.to_owned())),
+            "{host:?}"
+        );
+    }
     for host in [
-        "evil.example.com",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
         "user@localhost",
         "localhost:",
         "localhost:99999",
         "localhost:80:80",
         "",
         ":80",
-        "192.168.1.1",
         "::1",
         "localhost/x",
+        "localhost, localhost",
     ] {
-        assert_eq!(
-            gate.check_anywhere(&request(Some(host), None)),
-            Err(Stopped::Host(host.to_owned())),
-            "{host:?}"
-        );
+        let verdict = gate.check_anywhere(&request(Some(host), None));
+        assert!(matches!(verdict, Err(Stopped::InvalidHost(_))), "{host:?} {verdict:?}");
     }
     for origin in
         ["http://evil.example.com", "null", "", "localhost", "http://localhost/path", "http://localhost.evil"]
@@ -73,22 +74,69 @@ fn other_names_are_stopped() {
 }
 
 #[test]
-fn a_request_that_names_no_host_comes_from_no_browser() {
-    assert_eq!(gate(|_| {}).check_anywhere(&request(None, None)), Ok(()));
+fn a_host_is_named_once_and_only_http_1_0_may_name_none() {
+    let gate = gate(|config| config.any_host = true);
+    for (version, host, expected) in [
+        (Version::HTTP_10, None, true),
+        (Version::HTTP_10, Some("a"), true),
+        (Version::HTTP_11, None, false),
+        (Version::HTTP_11, Some("a"), true),
+        (Version::HTTP_2, None, false),
+        (Version::HTTP_2, Some("a"), true),
+    ] {
+        let mut parts = request(host, None);
+        parts.version = version;
+        assert_eq!(gate.check_anywhere(&parts).is_ok(), expected, "{version:?} {host:?}");
+        if host.is_some() {
+            parts.headers.append(header::HOST, "a".parse().unwrap());
+            let verdict = gate.check_anywhere(&parts);
+            assert_eq!(verdict, Err(Stopped::InvalidHost("Host is duplicated".into())), "{version:?}");
+        }
+    }
 }
 
 #[test]
-fn every_host_that_is_named_must_be_allowed() {
+fn a_url_in_the_request_line_takes_precedence_over_the_header() {
     let gate = gate(|_| {});
-    let mut parts = request(Some("localhost"), None);
-    parts.uri = "http://evil.example/mcp".parse().unwrap();
-    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Host("evil.example".to_owned())));
-    let mut parts = request(Some("localhost"), None);
-    parts.headers.append(header::HOST, "evil.example".parse().unwrap());
-    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Host("evil.example".to_owned())));
+    for (url, host, expected) in [
+        ("http://evil.example/mcp", "localhost", Err(Stopped::Host("evil.example".to_owned()))),
+        ("http://localhost/mcp", "evil.example", Ok(())),
+    ] {
+        for version in [Version::HTTP_10, Version::HTTP_11] {
+            let mut parts = request(Some(host), None);
+            (parts.uri, parts.version) = (url.parse().unwrap(), version);
+            assert_eq!(gate.check_anywhere(&parts), expected, "{version:?} {url} {host}");
+        }
+    }
+}
+
+#[test]
+fn in_http2_both_names_have_to_be_the_same() {
+    let gate = gate(|_| {});
+    for (url, host, good) in [
+        ("http://localhost/mcp", None, true),
+        ("http://localhost/mcp", Some("localhost"), true),
+        ("http://localhost/mcp", Some("LocalHost:80"), true),
+        ("https://localhost/mcp", Some("localhost:443"), true),
+        ("http://localhost/mcp", Some("localhost:443"), false),
+        ("http://localhost/mcp", Some("127.0.0.1"), false),
+        ("http://localhost/mcp", Some("evil.example"), false),
+        ("http://localhost/mcp", Some("local host"), false),
+        ("http://evil.example/mcp", Some("evil.example"), false),
+        ("http://evil.example/mcp", Some("localhost"), false),
+    ] {
+        let mut parts = request(host, None);
+        (parts.uri, parts.version) = (url.parse().unwrap(), Version::HTTP_2);
+        assert_eq!(gate.check_anywhere(&parts).is_ok(), good, "{url} {host:?}");
+    }
+}
+
+#[test]
+fn every_origin_that_is_named_must_be_allowed() {
     let mut parts = request(Some("localhost"), Some("http://localhost"));
     parts.headers.append(header::ORIGIN, "http://evil.example".parse().unwrap());
-    assert_eq!(gate.check_anywhere(&parts), Err(Stopped::Origin("http://evil.example".to_owned())));
+    let verdict = gate(|_| {}).check_anywhere(&parts);
+    assert_eq!(verdict, Err(Stopped::Origin("http://evil.example".to_owned())));
 }
 
 #[test]
@@ -164,7 +212,7 @@ fn anything_can_be_allowed() {
 }
 
 #[test]
-fn entries_that_make_no_sense_are_named() {
+fn entries_that_are_not_valid_are_named() {
     for (hosts, origins, url) in [
         (vec!["http://x".to_owned()], vec![], None),
         (vec![], vec!["app.example".to_owned()], None),
@@ -177,7 +225,7 @@ fn entries_that_make_no_sense_are_named() {
 }
 
 #[test]
-fn a_header_that_stands_twice_equals_nothing() {
+fn a_header_that_is_duplicated_equals_nothing() {
     let mut headers = HeaderMap::new();
     assert_eq!(text(&headers, "mcp-name"), None);
     headers.append("mcp-name", "add".parse().unwrap());

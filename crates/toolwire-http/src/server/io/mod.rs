@@ -1,8 +1,12 @@
 //! A connection that cannot be held up for ever by a peer that does nothing.
 
-mod idle;
+mod activity;
+mod replay;
 
-pub(crate) use idle::{Idle, Serving};
+pub(crate) use activity::{Activity, OpenRequest, Patience};
+pub(crate) use replay::{HttpVersion, Replay};
+// What `service.rs` calls it.
+pub(crate) use OpenRequest as Serving;
 
 use std::{
     future::Future,
@@ -17,61 +21,57 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// What an HTTP/2 connection begins with.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How long after something was written to a client that has closed its side it is looked whether that came back.
+const ECHO_TIME: Duration = Duration::from_millis(500);
 
-/// A stream with two clocks that the HTTP implementation does not have: one until it is known which version of
-/// HTTP the peer speaks, and one for a peer that takes nothing of what is written.
-pub(crate) struct Watched<S> {
+/// A stream with a clock that the HTTP implementation does not have, for a peer that takes nothing of what is written.
+///
+/// It also hides from HTTP/1 that the peer has closed its side, as long as that peer waits for an answer: it may have
+/// nothing more to say, and still read. Whether it has gone altogether shows when something is written.
+pub(crate) struct TimedIo<S> {
     stream: S,
-    /// Is told of what is written.
-    idle: Idle,
-    opening: Option<Opening>,
+    /// Is told when the peer does not read.
+    activity: Activity,
     write_time: Duration,
     /// Runs while a write waits for the peer.
     stalled: Option<Pin<Box<Sleep>>>,
+    half_closed: bool,
+    /// Runs after something was written to a peer that has closed its side.
+    echo: Option<Pin<Box<Sleep>>>,
 }
 
-/// The time until the first bytes have told the version.
-struct Opening {
-    matched: usize,
-    deadline: Pin<Box<Sleep>>,
-}
-
-impl<S> Watched<S> {
-    pub(crate) fn new(stream: S, idle: Idle, open_time: Duration, write_time: Duration) -> Self {
-        let opening = Opening { matched: 0, deadline: Box::pin(sleep(open_time)) };
-        Self { stream, idle, opening: Some(opening), write_time, stalled: None }
+impl<S> TimedIo<S> {
+    pub(crate) fn new(stream: S, activity: Activity, write_time: Duration) -> Self {
+        Self { stream, activity, write_time, stalled: None, half_closed: false, echo: None }
     }
 
     /// Lets a write wait, but not for ever.
     fn watch<T>(&mut self, task: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             if self.stalled.take().is_some() {
-                self.idle.written();
+                self.activity.resumed();
             }
             return polled;
         }
-        let (limit, idle) = (self.write_time, &self.idle);
+        let (limit, activity) = (self.write_time, &self.activity);
         let stalled = self.stalled.get_or_insert_with(|| {
-            idle.stalled();
+            activity.stalled();
             Box::pin(sleep(limit))
         });
         ready!(stalled.as_mut().poll(task));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
-}
 
-impl Opening {
-    /// Takes the next bytes. Says whether the version is known by them.
-    fn decided(&mut self, bytes: &[u8]) -> bool {
-        let rest = PREFACE.get(self.matched..).unwrap_or_default();
-        self.matched += bytes.len();
-        bytes.is_empty() || bytes.len() >= rest.len() || !rest.starts_with(bytes)
+    /// Sees to it that somebody looks whether what was written has come back.
+    fn expect_echo(&mut self, task: &mut Context<'_>) {
+        if self.half_closed {
+            let echo = self.echo.insert(Box::pin(sleep(ECHO_TIME)));
+            let _ = echo.as_mut().poll(task);
+        }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TimedIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -79,32 +79,31 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         let before = buf.filled().len();
-        let polled = Pin::new(&mut this.stream).poll_read(task, buf);
-        if let Some(opening) = &mut this.opening {
-            match &polled {
-                Poll::Pending => {
-                    ready!(opening.deadline.as_mut().poll(task));
-                    return Poll::Ready(Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "the client says nothing",
-                    )));
-                }
-                Poll::Ready(_) if opening.decided(buf.filled().get(before..).unwrap_or_default()) => {
-                    this.opening = None;
-                }
-                Poll::Ready(_) => {}
-            }
+        ready!(Pin::new(&mut this.stream).poll_read(task, buf))?;
+        let ended = buf.filled().len() == before && buf.remaining() > 0;
+        if !ended || !this.activity.owes_answer() {
+            return Poll::Ready(Ok(()));
         }
-        polled
+        this.half_closed = true;
+        if let Some(echo) = &mut this.echo
+            && echo.as_mut().poll(task).is_ready()
+        {
+            this.echo = None;
+        }
+        // Reading says nothing but that it has ended, even if the connection is gone. Writing says it, even if it is
+        // nothing that is written.
+        match Pin::new(&mut this.stream).poll_write(task, &[]) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            // Whoever waits for the answer looks again when it has been written.
+            Poll::Ready(Ok(_)) | Poll::Pending => Poll::Pending,
+        }
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(task, buf);
-        if polled.is_ready() {
-            self.idle.written();
-        }
+        self.expect_echo(task);
         self.watch(task, polled)
     }
 
@@ -114,9 +113,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(task, bufs);
-        if polled.is_ready() {
-            self.idle.written();
-        }
+        self.expect_echo(task);
         self.watch(task, polled)
     }
 

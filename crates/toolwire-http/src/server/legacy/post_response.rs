@@ -16,11 +16,10 @@ use http::{Response, StatusCode};
 use tokio::sync::Notify;
 use toolwire_protocol::Version;
 use toolwire_server::engine::join_answers;
+use toolwire_transport::internal::AbortOnDrop;
 
 use super::{reader::Reader, reconnects::PendingReconnect, session::HttpSession, stream::Stream};
-use crate::server::{
-    Body, body::KeepAlive, config::HttpConfig, modern::AbortOnDrop, read::Accepts, response,
-};
+use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, response};
 
 /// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
 /// away to come back later.

@@ -10,13 +10,14 @@ use std::{
 
 use bytes::Bytes;
 use toolwire_protocol::framing::sse::{encode_event, encode_retry};
+use toolwire_transport::internal::AbortOnDrop;
 
 use super::{
     event_log::LoggedEvent,
     id::EventId,
     stream::{Next, Stream},
 };
-use crate::server::{body::event, modern::AbortOnDrop};
+use crate::server::body::event;
 
 /// Reads a stream from some event on, until the stream ends or somebody else reads it.
 #[derive(Debug)]

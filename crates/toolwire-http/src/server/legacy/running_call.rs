@@ -13,7 +13,7 @@ use toolwire_server::engine::{Call, Outcome};
 use toolwire_transport::BoxFuture;
 
 use super::{post_response::PostResponse, session::SessionSlot};
-use crate::server::{Body, modern::AbortOnDrop};
+use crate::server::Body;
 
 /// A call and the POST that waits for its answer.
 pub(crate) struct RunningCall {
@@ -53,7 +53,7 @@ impl RunningCall {
             Poll::Pending => tokio::spawn(self.run()),
         };
         if !resumable {
-            post.own(AbortOnDrop(task));
+            post.own(task.into());
         }
     }
 

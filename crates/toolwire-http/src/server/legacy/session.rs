@@ -13,14 +13,14 @@ use toolwire_server::{
     Context, Limits,
     engine::{Refusal, Requests, Session},
 };
-use toolwire_transport::ledger::Account;
+use toolwire_transport::{internal::AbortOnDrop, ledger::Account};
 
 use super::{
     event_log::EventLog,
     id::{EventId, SessionId, StreamKey},
     stream::{STANDALONE, Stream},
 };
-use crate::server::{HttpLimits, modern::AbortOnDrop};
+use crate::server::HttpLimits;
 
 /// How many streams of a session are remembered; beyond that, those that ended first are forgotten.
 const STREAMS: usize = 256;
@@ -190,7 +190,7 @@ impl HttpSession {
             stream.forget();
         } else {
             let forward = tokio::spawn(forward_changes(self.session.clone(), Arc::clone(&stream)));
-            state.forwarder = Some(AbortOnDrop(forward));
+            state.forwarder = Some(forward.into());
             state.streams.insert(STANDALONE, Arc::clone(&stream));
         }
         stream

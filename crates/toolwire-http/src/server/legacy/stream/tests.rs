@@ -1,12 +1,12 @@
 use std::{future::Future as _, pin::pin, task::Poll, time::Duration};
 
 use super::*;
-use toolwire_transport::ledger::{Account, Ceilings, Ledger};
 use crate::server::legacy::{
     event_log::{EventLogLimits, MemoryEventLog},
     id::SessionId,
     reader::Reader,
 };
+use toolwire_transport::ledger::{Account, Ceilings, Ledger};
 
 fn stream() -> (Arc<Stream>, Arc<MemoryEventLog>) {
     let log = Arc::new(MemoryEventLog::new(EventLogLimits::default()));

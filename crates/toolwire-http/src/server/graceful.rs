@@ -1,4 +1,4 @@
-//! The end of many connections: each of them is told, and all of them are waited for.
+//! Graceful shutdown of many connections: each of them is told, and all of them are waited for.
 //!
 //! hyper-util has this too, but not for connections that may become something else, as WebSockets do.
 
@@ -6,32 +6,32 @@ use tokio::sync::watch;
 
 /// Tells connections to come to their end.
 #[derive(Debug)]
-pub(crate) struct Closing(watch::Sender<()>);
+pub(crate) struct Shutdown(watch::Sender<()>);
 
-/// What a connection has to be told by. Everything has ended when all of these are gone.
+/// What tells one connection to come to its end. All connections have ended when all of these are dropped.
 #[derive(Debug)]
-pub(crate) struct Told(watch::Receiver<()>);
+pub(crate) struct ShutdownSignal(watch::Receiver<()>);
 
-impl Closing {
+impl Shutdown {
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(()))
     }
 
     /// For one connection.
-    pub(crate) fn told(&self) -> Told {
-        Told(self.0.subscribe())
+    pub(crate) fn signal(&self) -> ShutdownSignal {
+        ShutdownSignal(self.0.subscribe())
     }
 
     /// Tells all of them, and waits until they have ended.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn shut_down(self) {
         self.0.send_replace(());
         self.0.closed().await;
     }
 }
 
-impl Told {
+impl ShutdownSignal {
     /// Waits until it is time to come to an end.
-    pub(crate) async fn closing(&mut self) {
+    pub(crate) async fn received(&mut self) {
         // Whoever could tell may be gone as well, which means the same.
         let _ = self.0.changed().await;
     }
@@ -43,13 +43,13 @@ mod tests {
 
     #[tokio::test]
     async fn everybody_is_told_and_waited_for() {
-        let closing = Closing::new();
-        let (mut one, two) = (closing.told(), closing.told());
+        let shutdown = Shutdown::new();
+        let (mut one, two) = (shutdown.signal(), shutdown.signal());
         let ended = tokio::spawn(async move {
-            one.closing().await;
+            one.received().await;
             drop(one);
         });
-        let mut closed = Box::pin(closing.close());
+        let mut closed = Box::pin(shutdown.shut_down());
         tokio::select! {
             biased;
             () = &mut closed => panic!("one of them goes on"),
@@ -61,9 +61,9 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_left_to_tell_means_the_end() {
-        let closing = Closing::new();
-        let mut told = closing.told();
-        drop(closing);
-        told.closing().await;
+        let shutdown = Shutdown::new();
+        let mut signal = shutdown.signal();
+        drop(shutdown);
+        signal.received().await;
     }
 }
