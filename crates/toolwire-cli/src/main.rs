@@ -8,12 +8,15 @@ mod config;
 mod demo_server;
 mod failure;
 mod pages;
+mod private_file;
+mod redact;
 mod render;
 mod schema;
 mod session;
 mod target;
 mod terminal;
 mod trace;
+mod trust;
 
 use std::process::ExitCode;
 

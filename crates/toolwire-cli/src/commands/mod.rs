@@ -16,6 +16,7 @@ pub(crate) mod read;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trace;
+pub(crate) mod trust;
 pub(crate) mod watch;
 
 use std::time::Duration;
@@ -23,7 +24,6 @@ use std::time::Duration;
 use crate::{
     args::{Cli, Command},
     failure::{Explain, Result},
-    session,
     terminal::Terminal,
 };
 
@@ -62,14 +62,16 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Prompt(options) => prompt::run(&options, terminal).await,
         Command::Complete(options) => complete::run(&options, terminal).await,
         Command::Watch(options) => watch::run(&options, terminal).await,
-        Command::Probe(options) => session::interruptible(probe::run(&options, terminal)).await,
-        Command::Doctor(options) => session::interruptible(Box::pin(doctor::run(&options, terminal))).await,
+        Command::Probe(options) => probe::run(&options, terminal).await,
+        Command::Doctor(options) => Box::pin(doctor::run(&options, terminal)).await,
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
         Command::New(options) => new::run(&options, terminal),
         Command::Add(options) => config::add(&options, terminal),
         Command::Remove(options) => config::remove(&options, terminal),
+        Command::Trust(options) => trust::trust(&options, terminal),
+        Command::Untrust(options) => trust::untrust(&options, terminal),
         Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

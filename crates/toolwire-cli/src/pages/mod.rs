@@ -38,7 +38,8 @@ macro_rules! chapters {
 chapters! {
     "What this program says":
         "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy", "usage",
-        "unknown-server", "unknown-name", "auth-needed", "forbidden", "spawn-failed", "unreachable",
+        "unknown-server", "switched-off", "unknown-name", "auth-needed", "forbidden", "not-trusted",
+        "spawn-failed", "unreachable",
         "connection-closed", "timeout", "not-mcp", "no-common-version", "tool-error", "invalid-arguments",
         "invalid-answer", "interrupted",;
     "What toolwire doctor finds":

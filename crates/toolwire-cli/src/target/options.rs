@@ -16,6 +16,7 @@ use crate::{
     failure::{Code, Failure, Result},
     terminal::Terminal,
     trace::Recorder,
+    trust::Gate,
 };
 
 /// How long a server may take, unless `--timeout` says otherwise. A first `npx` downloads a package.
@@ -56,6 +57,10 @@ pub(crate) struct TargetOptions {
     /// Write every message down, without secrets; see toolwire trace
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+
+    /// Use servers of the project's files in this run, trusted or not
+    #[arg(long)]
+    pub(crate) trust: bool,
 
     /// The one trace that all targets of this command are recorded in.
     #[arg(skip)]
@@ -130,10 +135,15 @@ impl TargetOptions {
     pub(crate) fn named(&self, word: &str, terminal: Terminal) -> Result<Target> {
         let address = match Address::parse(word) {
             Some(address) => address,
-            None => config::address(word)?,
+            None => config::address(word, self.gate(terminal))?,
         };
         let name = if Address::parse(word).is_some() { address.to_string() } else { word.to_owned() };
         self.finish(name, address, terminal)
+    }
+
+    /// Where files of the project are asked about.
+    pub(crate) const fn gate(&self, terminal: Terminal) -> Gate {
+        Gate { terminal, open: self.trust }
     }
 
     /// Adds what the options say to a server that is known otherwise.

@@ -12,9 +12,10 @@ use std::{
 use owo_colors::OwoColorize;
 use toolwire::client::Observed;
 
-use super::{Direction, FORMAT, Header, Line, MAX_BYTES, redact, time};
+use super::{Direction, FORMAT, Header, Line, MAX_BYTES, time};
 use crate::{
     failure::{Code, Failure, Result},
+    redact,
     target::Address,
 };
 

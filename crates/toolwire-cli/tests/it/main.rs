@@ -24,4 +24,5 @@ mod serve;
 mod shell;
 mod stdio;
 mod trace;
+mod trust;
 mod usage;

@@ -20,10 +20,11 @@ use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use crate::{
-    config::{Format, Host, Place, Places, file, syntax},
+    config::{Format, Host, Place, Places, Scope, file, syntax},
     failure::{Code, Failure, Result},
     target,
     terminal::{Terminal, printable},
+    trust,
 };
 use entry::Entry;
 
@@ -123,6 +124,8 @@ struct Change {
     /// What is in the file; there may be no file.
     old: Option<file::Text>,
     new: String,
+    /// Whose file it is.
+    scope: Scope,
 }
 
 /// Adds a server.
@@ -152,7 +155,8 @@ fn adding(options: &AddOptions, places: &Places) -> Result<Change> {
         Format::Json => json::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
         Format::Toml => toml::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
     };
-    Ok(Change { file: path, old, new })
+    let scope = if host == Host::Project { Scope::Project } else { Scope::User };
+    Ok(Change { file: path, old, new, scope })
 }
 
 fn removing(options: &RemoveOptions, places: &Places) -> Result<Change> {
@@ -185,7 +189,7 @@ fn without(place: &Place, name: &str) -> Result<Option<Change>> {
         Format::Json => json::without_server(&place.file, &old.text, keys, name)?,
         Format::Toml => toml::without_server(&place.file, &old.text, keys, name)?,
     };
-    Ok(Some(Change { file: place.file.clone(), old: Some(old), new }))
+    Ok(Some(Change { file: place.file.clone(), old: Some(old), new, scope: place.scope }))
 }
 
 /// A file that can be written again as it was.
@@ -219,6 +223,13 @@ fn carry_out(change: &Change, consent: Consent, done: &str, terminal: Terminal) 
         return Err(Failure::new(Code::Other, "nothing was changed"));
     }
     let backup = if consent.dry_run { None } else { write::replace(change)? };
+    if !consent.dry_run && change.scope == Scope::Project {
+        let (old, new) = change.bytes();
+        // The file is changed, whether that can be remembered or not.
+        if let Err(failure) = trust::follow(&Places::here(), &change.file, old.as_deref(), &new) {
+            terminal.warn(failure);
+        }
+    }
     if terminal.json {
         let diff = anstream::adapter::strip_str(&diff).to_string();
         return terminal.print_json(&json!({
@@ -256,6 +267,14 @@ fn shown(line: &str) -> String {
 }
 
 impl Change {
+    /// What was and will be in the file.
+    fn bytes(&self) -> (Option<Vec<u8>>, Vec<u8>) {
+        let mark = self.old.as_ref().is_some_and(|old| old.encoding == file::Encoding::Utf8WithMark);
+        let encoded =
+            |text: &str| if mark { format!("\u{feff}{text}") } else { text.to_owned() }.into_bytes();
+        (self.old.as_ref().map(|old| encoded(&old.text)), encoded(&self.new))
+    }
+
     /// The lines that change, and those around them.
     fn diff(&self) -> String {
         let old = self.old.as_ref().map_or("", |old| old.text.as_str());

@@ -50,6 +50,7 @@ impl Report {
     pub(super) fn of_failure(failure: &Failure) -> Self {
         let problem = match failure.code() {
             Code::ConfigBroken => Problem::ConfigBroken,
+            Code::NotTrusted => Problem::NotTrusted,
             Code::Timeout => Problem::Timeout,
             _ => Problem::Other,
         };

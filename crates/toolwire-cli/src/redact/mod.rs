@@ -37,12 +37,12 @@ const SECRET_NAMES: [&str; 5] = ["pass", "pwd", "auth", "pin", "signature"];
 const HARMLESS: [&str; 1] = ["progresstoken"];
 
 /// Takes the secrets out of a message.
-pub(super) fn message(message: &mut Value) {
+pub(crate) fn message(message: &mut Value) {
     value(message, 0);
 }
 
 /// A sentence about what went wrong, without secrets: it may tell what a program has written, or a URL.
-pub(super) fn sentence(sentence: &str) -> String {
+pub(crate) fn sentence(sentence: &str) -> String {
     text(sentence, 0).into_owned()
 }
 
@@ -88,7 +88,7 @@ fn hide(of: &mut Value, depth: usize) {
     }
 }
 
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     // `maxTokens` and its like count words.
@@ -148,7 +148,7 @@ fn assignment(word: &str, sign: char) -> Cow<'_, str> {
 }
 
 /// Where a server is, without secrets.
-pub(super) fn address(address: &Address) -> String {
+pub(crate) fn address(address: &Address) -> String {
     match address {
         Address::Command(command) => command_line(command),
         other => other.to_string(),
