@@ -94,7 +94,8 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crate::{
     args::{Cli, Command},
+    depth,
     failure::{Explain, Result},
     terminal::Terminal,
 };
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Some(Command::Demo(options)) => return demo::run(options, terminal),
         _ => {}
     }
+    depth::check()?;
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, terminal));
     // Whatever was dropped on the way out is ended now, with the processes it had started. A prompt may still
@@ -50,7 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
 }
 
 async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
-    let Some(command) = command else { return overview::run(&overview::Options::default(), terminal).await };
+    let Some(command) = command else { return overview::alone(terminal).await };
     match command {
         Command::List(options) => overview::run(&options, terminal).await,
         Command::Tools(options) => list::tools(&options, terminal).await,

@@ -133,9 +133,9 @@ impl Found {
         let untrusted = match place.scope {
             Scope::User => None,
             Scope::Project => {
-                let content = Content::new(real, &bytes);
-                let verdict = context.store.verdict(&content);
-                (verdict != Verdict::Trusted).then(|| Untrusted::new(place.clone(), content, verdict))
+                let said = Content::new(real, &bytes);
+                let verdict = context.store.verdict(&said);
+                (verdict != Verdict::Trusted).then(|| Untrusted::new(place.clone(), said, verdict))
             }
         };
         let before = self.servers.len();

@@ -44,6 +44,8 @@ codes! {
     Unanswerable "unanswerable" 1;
     /// Something was found that is not as it should be.
     Unhealthy "unhealthy" 1;
+    /// A program of this name was started by one that was started by one, and so on.
+    TooDeep "too-deep" 1;
     /// The command line makes no sense.
     Usage "usage" 2;
     /// No configured server has this name.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
-pub(crate) use connect::{builder, connect, process, too_late, unobserved};
+pub(crate) use connect::{builder, connect, start, too_late, unobserved};
 pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 

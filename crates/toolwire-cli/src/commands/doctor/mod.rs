@@ -23,6 +23,7 @@ pub(crate) use problem::Problem;
 
 use crate::{
     config::{self, Host, Places},
+    depth,
     failure::{Code, Failure, Result},
     session,
     target::{Target, TargetOptions},
@@ -67,7 +68,8 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let one = options.server.is_some() || !options.target.command.is_empty();
     let reports = if one {
         let target = options.target.target(options.server.as_ref(), terminal)?;
-        vec![session::interruptible(async { Ok(examine(&target).await) }).await?]
+        let looking = async { Ok(examine(&target).await) };
+        vec![Box::pin(session::interruptible(looking)).await?]
     } else {
         configured(options, terminal).await?
     };
@@ -77,6 +79,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 
 /// Looks at all servers that are configured, several at once, and tells of them in the order of the configuration.
 async fn configured(options: &Options, terminal: Terminal) -> Result<Vec<Report>> {
+    depth::check_all()?;
     let places = Places::here();
     let mut found = config::find_in(&places, &Host::ALL);
     options.target.gate(terminal).ask_about_all(&mut found, &places)?;

@@ -19,6 +19,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     config::{self, Found, Host, Places},
+    depth,
     failure::{Code, Failure, Result},
     session, target,
     terminal::Terminal,
@@ -77,8 +78,21 @@ impl Default for Options {
     }
 }
 
+/// Runs the program without a command. Somebody who has configured that as a server did not mean it.
+pub(crate) async fn alone(terminal: Terminal) -> Result<()> {
+    let no_connect = depth::is_child();
+    if no_connect {
+        terminal
+            .note("started as a host starts a server, so nothing is connected to; toolwire list does that");
+    }
+    run(&Options { no_connect, ..Options::default() }, terminal).await
+}
+
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    if !options.no_connect {
+        depth::check_all()?;
+    }
     let places = Places::here();
     let hosts = if options.hosts.is_empty() { Host::ALL.to_vec() } else { options.hosts.clone() };
     let mut found = config::find_in(&places, &hosts);

@@ -50,7 +50,8 @@ fn cells(one: &Visited) -> [String; 7] {
         0 | 1 => from.to_owned(),
         more => format!("{from} +{}", more - 1),
     };
-    let address = one.row.address.as_ref().ok().or(one.row.pending.as_ref().map(|pending| &pending.address));
+    let address = one.row.address.as_ref().ok();
+    let address = address.or_else(|| one.row.pending.as_ref().map(|pending| &pending.address));
     let via = address.map_or("", |address| address.transport());
     let state = match state(&one.outcome) {
         "ok" => "ok".green().to_string(),

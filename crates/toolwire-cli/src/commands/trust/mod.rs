@@ -141,14 +141,7 @@ fn nothing(found: &Found, file: Option<&Path>, terminal: Terminal) -> Result<()>
 pub(crate) fn untrust(options: &UntrustOptions, terminal: Terminal) -> Result<()> {
     let places = Places::here();
     let store = Store::of(&places);
-    let files = match &options.file {
-        Some(file) => vec![file.clone()],
-        None => {
-            let found = look(&places, None);
-            let untrusted = found.untrusted.iter().map(|file| file.file().to_owned());
-            found.trusted.iter().cloned().chain(untrusted).collect()
-        }
-    };
+    let files = options.file.as_ref().map_or_else(|| all(&look(&places, None)), |file| vec![file.clone()]);
     let mut told = Vec::new();
     for file in &files {
         let forgotten = store.forget(&gone(file))?;
@@ -166,6 +159,12 @@ pub(crate) fn untrust(options: &UntrustOptions, terminal: Terminal) -> Result<()
         terminal.note("no file of the project has servers here");
     }
     Ok(())
+}
+
+/// The files of the project with servers, trusted or not.
+fn all(found: &Found) -> Vec<PathBuf> {
+    let untrusted = found.untrusted.iter().map(|file| file.file().to_owned());
+    found.trusted.iter().cloned().chain(untrusted).collect()
 }
 
 /// The path of a file without links, even if the file itself is gone.
