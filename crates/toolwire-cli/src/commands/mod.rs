@@ -25,6 +25,7 @@ use crate::{
     args::{Cli, Command},
     depth,
     failure::{Explain, Result},
+    redact,
     terminal::Terminal,
 };
 
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Some(Command::Demo(options)) => return demo::run(options, terminal),
         _ => {}
     }
+    redact::learn_environment();
     depth::check()?;
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, terminal));

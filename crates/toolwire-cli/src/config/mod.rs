@@ -31,6 +31,7 @@ use serde_json::Value;
 
 use crate::{
     failure::{Failure, Result},
+    redact,
     target::Address,
     trust::{Content, Gate, Store, Verdict},
 };
@@ -172,6 +173,7 @@ impl Found {
         }
         let path = path.join(".");
         for (name, server) in table.as_object().into_iter().flatten() {
+            redact::learn_server(server);
             let path = format!("{path}.{name}");
             let (address, pending) = match untrusted {
                 None => (address_of(place, &path, name, server, context.places), None),
@@ -208,7 +210,9 @@ impl Found {
 /// How a server is reached, with its variables replaced.
 fn address_of(place: &Place, path: &str, name: &str, server: &Value, places: &Places) -> Result<Address> {
     let variables = Variables { values: Values::Of(places), host: place.host, folder: &place.folder };
-    Reader { variables, file: &place.file, path: path.to_owned() }.address(name, server)
+    let address = Reader { variables, file: &place.file, path: path.to_owned() }.address(name, server)?;
+    redact::learn(&address);
+    Ok(address)
 }
 
 fn no_table(file: &Path, path: &[&str]) -> Failure {

@@ -6,6 +6,7 @@
 use std::{borrow::Cow, cell::RefCell, collections::BTreeSet, path::Path};
 
 use super::{Host, places::Places};
+use crate::redact;
 
 /// What is written like a variable and is none of the environment.
 const FOLDERS: [&str; 5] =
@@ -92,6 +93,7 @@ impl<'a> Variables<'a> {
         };
         if let Some((name, default)) = inner.split_once(":-").filter(|(name, _)| is_name(name)) {
             let value = places.variable(name).filter(|value| !value.is_empty());
+            redact::remember_variable(name, value.unwrap_or(default));
             return Ok(value.unwrap_or(default).to_owned());
         }
         let folder = self.folder.display().to_string();
@@ -127,7 +129,11 @@ impl<'a> Variables<'a> {
     /// The value of a variable of the environment.
     pub(super) fn variable(&self, name: &str) -> Result<Cow<'a, str>, Unknown> {
         match self.values {
-            Values::Of(places) => places.variable(name).map(Cow::Borrowed).ok_or_else(|| unset(name)),
+            Values::Of(places) => {
+                let value = places.variable(name).ok_or_else(|| unset(name))?;
+                redact::remember_variable(name, value);
+                Ok(Cow::Borrowed(value))
+            }
             Values::Noted(wants) => {
                 wants.borrow_mut().variables.insert(name.to_owned());
                 Ok(Cow::Owned(format!("${{{name}}}")))

@@ -15,7 +15,7 @@ use crate::{
     trace::Recorder,
 };
 
-pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
+pub(crate) use address::{Address, Command, Remote, shell_word};
 pub(crate) use connect::{builder, connect, start, too_late, unobserved};
 pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};

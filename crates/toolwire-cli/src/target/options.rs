@@ -14,6 +14,7 @@ use super::{Address, Command, Lost, Target};
 use crate::{
     config,
     failure::{Code, Failure, Result},
+    redact,
     terminal::Terminal,
     trace::Recorder,
     trust::Gate,
@@ -128,13 +129,17 @@ impl TargetOptions {
         let program = words.next().unwrap_or_default();
         let command = Command { program, args: words.collect(), ..Command::default() };
         let address = Address::Command(command);
+        redact::learn(&address);
         self.finish(address.to_string(), address, terminal)
     }
 
     /// The server at an address, or with a name in some configuration.
     pub(crate) fn named(&self, word: &str, terminal: Terminal) -> Result<Target> {
         let address = match Address::parse(word) {
-            Some(address) => address,
+            Some(address) => {
+                redact::learn(&address);
+                address
+            }
             None => config::address(word, self.gate(terminal))?,
         };
         let name = if Address::parse(word).is_some() { address.to_string() } else { word.to_owned() };
@@ -158,6 +163,7 @@ impl TargetOptions {
             }
             Address::Unix(_) => {}
         }
+        redact::learn(&address);
         let trace = self.recorder(&name, &address)?;
         let roots = self.roots.clone();
         Ok(Target {

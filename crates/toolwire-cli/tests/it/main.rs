@@ -20,6 +20,8 @@ mod person;
 mod probe;
 mod program;
 mod reading;
+#[cfg(unix)]
+mod secrets;
 mod serve;
 mod shell;
 mod stdio;

@@ -156,7 +156,7 @@ fn no_command_uses_a_file_of_the_project_that_is_not_trusted() {
 fn a_project_that_is_not_trusted_is_listed_with_what_to_do() {
     let home = Home::new().with(
         "project/.mcp.json",
-        r#"{"mcpServers": {"build": {"command": "make", "args": ["--token=abc${TOKEN}"], "envFile": ".env"},
+        r#"{"mcpServers": {"build": {"command": "make", "args": ["--token=${TOKEN}", "--api-key", "literal"], "envFile": ".env"},
             "web": {"url": "https://${HOST}/mcp?team=blue", "headers": {"Authorization": "Bearer ${TOKEN}"}},
             "off": {"command": "x", "disabled": true}}}"#,
     );

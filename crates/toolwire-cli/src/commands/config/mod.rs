@@ -22,7 +22,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::{
     config::{Format, Host, Place, Places, Scope, file, syntax},
     failure::{Code, Failure, Result},
-    target,
+    redact, target,
     terminal::{Terminal, printable},
     trust,
 };
@@ -147,10 +147,12 @@ fn adding(options: &AddOptions, places: &Places) -> Result<Change> {
         return Err(Failure::new(Code::Usage, "a server needs a name of visible characters"));
     }
     let entry = Entry::new(options)?;
+    entry.learn();
     let host = options.to;
     let path = host.own_file(places).ok_or_else(|| no_home(host))?;
     let old = readable(&path)?;
     let text = old.as_ref().map_or("", |old| old.text.as_str());
+    learn(&path, text, host.format());
     let new = match host.format() {
         Format::Json => json::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
         Format::Toml => toml::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
@@ -180,6 +182,7 @@ fn removing(options: &RemoveOptions, places: &Places) -> Result<Change> {
 fn without(place: &Place, name: &str) -> Result<Option<Change>> {
     let Some(old) = readable(&place.file)? else { return Ok(None) };
     let value = syntax::parse(&place.file, &old.text, place.format)?;
+    redact::learn_server(&value);
     let has = |keys: &&Vec<String>| {
         let table = keys.iter().try_fold(&value, |table, key| table.get(key));
         table.is_some_and(|table| table.get(name).is_some())
@@ -190,6 +193,13 @@ fn without(place: &Place, name: &str) -> Result<Option<Change>> {
         Format::Toml => toml::without_server(&place.file, &old.text, keys, name)?,
     };
     Ok(Some(Change { file: place.file.clone(), old: Some(old), new, scope: place.scope }))
+}
+
+/// What is around a change is shown with it, and may be somebody's token.
+fn learn(path: &Path, text: &str, format: Format) {
+    if let Ok(value) = syntax::parse(path, text, format) {
+        redact::learn_server(&value);
+    }
 }
 
 /// A file that can be written again as it was.
