@@ -4,7 +4,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::commands::{
     bench, call, complete, config, demo, doctor, explain, list, new, overview, probe, prompt, read, serve,
-    shell, trace, watch,
+    shell, trace, trust, watch,
 };
 
 const AFTER_HELP: &str = "\
@@ -101,6 +101,8 @@ pub(crate) enum Command {
     New(new::Options),
     Add(config::AddOptions),
     Remove(config::RemoveOptions),
+    Trust(trust::TrustOptions),
+    Untrust(trust::UntrustOptions),
     Demo(demo::Options),
     Completions(shell::CompletionsOptions),
     Man(shell::ManOptions),

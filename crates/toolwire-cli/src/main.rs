@@ -6,14 +6,19 @@ mod ask;
 mod commands;
 mod config;
 mod demo_server;
+mod depth;
 mod failure;
 mod pages;
+mod private_file;
+mod redact;
 mod render;
 mod schema;
 mod session;
 mod target;
 mod terminal;
 mod trace;
+mod trust;
+mod watchdog;
 
 use std::process::ExitCode;
 
@@ -21,6 +26,9 @@ use clap::Parser;
 use failure::{Code, Failure};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == watchdog::NAME) {
+        return watchdog::run();
+    }
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),

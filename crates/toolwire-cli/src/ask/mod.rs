@@ -153,7 +153,7 @@ impl Asker {
             return;
         }
         if self.terminal.json {
-            return self.terminal.note(json!({ "unused": { "answers": unused } }));
+            return self.terminal.note_json(&json!({ "unused": { "answers": unused } }));
         }
         let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();
         self.terminal.warn(format!("{} did not ask for {}", self.server, names.join(", ")));

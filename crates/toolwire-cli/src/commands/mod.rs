@@ -16,14 +16,16 @@ pub(crate) mod read;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trace;
+pub(crate) mod trust;
 pub(crate) mod watch;
 
 use std::time::Duration;
 
 use crate::{
     args::{Cli, Command},
+    depth,
     failure::{Explain, Result},
-    session,
+    redact,
     terminal::Terminal,
 };
 
@@ -41,6 +43,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Some(Command::Demo(options)) => return demo::run(options, terminal),
         _ => {}
     }
+    redact::learn_environment();
+    depth::check()?;
     let runtime = tokio::runtime::Runtime::new().context("the runtime could not be started")?;
     let outcome = runtime.block_on(dispatch(cli.command, terminal));
     // Whatever was dropped on the way out is ended now, with the processes it had started. A prompt may still
@@ -50,7 +54,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
 }
 
 async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
-    let Some(command) = command else { return overview::run(&overview::Options::default(), terminal).await };
+    let Some(command) = command else { return overview::alone(terminal).await };
     match command {
         Command::List(options) => overview::run(&options, terminal).await,
         Command::Tools(options) => list::tools(&options, terminal).await,
@@ -62,14 +66,16 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Prompt(options) => prompt::run(&options, terminal).await,
         Command::Complete(options) => complete::run(&options, terminal).await,
         Command::Watch(options) => watch::run(&options, terminal).await,
-        Command::Probe(options) => session::interruptible(probe::run(&options, terminal)).await,
-        Command::Doctor(options) => session::interruptible(Box::pin(doctor::run(&options, terminal))).await,
+        Command::Probe(options) => probe::run(&options, terminal).await,
+        Command::Doctor(options) => Box::pin(doctor::run(&options, terminal)).await,
         Command::Bench(options) => bench::run(&options, terminal).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
         Command::New(options) => new::run(&options, terminal),
         Command::Add(options) => config::add(&options, terminal),
         Command::Remove(options) => config::remove(&options, terminal),
+        Command::Trust(options) => trust::trust(&options, terminal),
+        Command::Untrust(options) => trust::untrust(&options, terminal),
         Command::Completions(_) | Command::Man(_) | Command::Explain(_) | Command::Demo(_) => Ok(()),
     }
 }

@@ -3,11 +3,17 @@
 //! All hosts say nearly the same in nearly the same words, so every word is understood in every file. A value
 //! of the wrong type is told with the path that leads to it, and never shown, because it may be a secret.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value};
 
-use super::{Host, variables::Variables};
+use super::{
+    Host,
+    variables::{Values, Variables},
+};
 use crate::{
     failure::{Code, Failure, Result},
     target::{Address, Command, Remote},
@@ -110,6 +116,10 @@ impl Reader<'_> {
             let token = self.variable("bearer_token_env_var", &variable)?;
             headers.push(("authorization".to_owned(), format!("Bearer {token}")));
         }
+        if let Values::Noted(_) = self.variables.values {
+            // What it begins with may be in a variable, which is not looked at here.
+            return Ok(Address::Http(Remote { url, headers }));
+        }
         match Address::parse(&url) {
             Some(Address::Http(Remote { url, .. })) => Ok(Address::Http(Remote { url, headers })),
             Some(Address::WebSocket(Remote { url, .. })) => Ok(Address::WebSocket(Remote { url, headers })),
@@ -159,6 +169,10 @@ impl Reader<'_> {
 
     /// The variables in a file of lines such as `NAME=value`.
     fn env_file(&self, file: &str) -> Result<Vec<(String, String)>> {
+        if let Values::Noted(wants) = self.variables.values {
+            wants.borrow_mut().files.insert(file.to_owned());
+            return Ok(Vec::new());
+        }
         let path: PathBuf = self.variables.folder.join(file);
         let cannot = |why: &str| self.broken("envFile", &format!("{} {why}", path.display()));
         match std::fs::metadata(&path) {
@@ -183,7 +197,7 @@ impl Reader<'_> {
     }
 
     fn variable(&self, place: &str, name: &str) -> Result<String> {
-        let value = self.variables.variable(name).map(ToOwned::to_owned);
+        let value = self.variables.variable(name).map(Cow::into_owned);
         value.map_err(|unknown| self.broken(place, &unknown.what).hint(unknown.hint))
     }
 

@@ -30,11 +30,17 @@ pub(crate) enum Encoding {
 
 /// Reads a file; there may be none.
 pub(crate) fn read(path: &Path) -> Result<Option<Text>> {
-    match bytes(path, MAX_FILE_BYTES) {
-        Ok(Some(bytes)) => decode(&bytes).map(Some).map_err(|why| broken(path, &why)),
-        Ok(None) => Ok(None),
-        Err(error) => Err(broken(path, &error.to_string())),
-    }
+    read_bytes(path)?.map(|bytes| text(path, &bytes)).transpose()
+}
+
+/// The bytes of a file; there may be none.
+pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>> {
+    bytes(path, MAX_FILE_BYTES).map_err(|error| broken(path, &error.to_string()))
+}
+
+/// The text that bytes of a file are.
+pub(crate) fn text(path: &Path, bytes: &[u8]) -> Result<Text> {
+    decode(bytes).map_err(|why| broken(path, &why))
 }
 
 /// A failure about a whole file.
@@ -104,24 +110,20 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Text, String> {
 mod tests {
     use super::*;
 
-    fn text(bytes: &[u8]) -> Result<Text, String> {
-        decode(bytes)
-    }
-
     #[test]
     fn encodings_are_understood() {
         let of = |encoding| Ok(Text { text: "{é}".to_owned(), encoding });
-        assert_eq!(text("{é}".as_bytes()), of(Encoding::Utf8));
-        assert_eq!(text("\u{feff}{é}".as_bytes()), of(Encoding::Utf8WithMark));
-        assert_eq!(text(&[0xff, 0xfe, b'{', 0, 0xe9, 0, b'}', 0]), of(Encoding::Utf16));
-        assert_eq!(text(&[0xfe, 0xff, 0, b'{', 0, 0xe9, 0, b'}']), of(Encoding::Utf16));
+        assert_eq!(decode("{é}".as_bytes()), of(Encoding::Utf8));
+        assert_eq!(decode("\u{feff}{é}".as_bytes()), of(Encoding::Utf8WithMark));
+        assert_eq!(decode(&[0xff, 0xfe, b'{', 0, 0xe9, 0, b'}', 0]), of(Encoding::Utf16));
+        assert_eq!(decode(&[0xfe, 0xff, 0, b'{', 0, 0xe9, 0, b'}']), of(Encoding::Utf16));
     }
 
     #[test]
     fn what_is_no_text_is_told_with_its_line() {
-        assert!(text(b"{\n\n\xff}").unwrap_err().contains("line 3"));
-        assert!(text(&[0xff, 0xfe, b'{']).unwrap_err().contains("damaged"));
-        assert!(text(&[0xff, 0xfe, 0, 0xd8]).unwrap_err().contains("damaged"));
+        assert!(decode(b"{\n\n\xff}").unwrap_err().contains("line 3"));
+        assert!(decode(&[0xff, 0xfe, b'{']).unwrap_err().contains("damaged"));
+        assert!(decode(&[0xff, 0xfe, 0, 0xd8]).unwrap_err().contains("damaged"));
     }
 
     #[test]

@@ -41,10 +41,20 @@ pub(crate) enum Format {
     Toml,
 }
 
+/// Who has put a file where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// The user.
+    User,
+    /// Whoever has made the project: it may have come from anywhere.
+    Project,
+}
+
 /// A file that may have servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) host: Host,
+    pub(crate) scope: Scope,
     pub(crate) file: PathBuf,
     pub(crate) format: Format,
     /// The tables with servers, each as the keys that lead to it. What is in the first ones goes first.
@@ -117,8 +127,8 @@ impl Host {
                 Some(existing.unwrap_or_else(|| file(places.root())))
             }
             Self::Toolwire => places.settings().map(|folder| folder.join("toolwire/servers.json")),
-            Self::ClaudeCode => match places.variable("CLAUDE_CONFIG_DIR") {
-                Some(folder) => Some(Path::new(folder).join(".claude.json")),
+            Self::ClaudeCode => match places.folder("CLAUDE_CONFIG_DIR") {
+                Some(folder) => Some(folder.join(".claude.json")),
                 None => places.home(".claude.json"),
             },
             Self::ClaudeDesktop => application("Claude/claude_desktop_config.json"),
@@ -126,8 +136,8 @@ impl Host {
             Self::VsCode => application("Code/User/mcp.json"),
             Self::Windsurf => places.home(".codeium/windsurf/mcp_config.json"),
             Self::Zed => places.zed(),
-            Self::Codex => match places.variable("CODEX_HOME") {
-                Some(folder) => Some(Path::new(folder).join("config.toml")),
+            Self::Codex => match places.folder("CODEX_HOME") {
+                Some(folder) => Some(folder.join("config.toml")),
                 None => places.home(".codex/config.toml"),
             },
             Self::Gemini => places.home(".gemini/settings.json"),
@@ -137,15 +147,15 @@ impl Host {
     /// Every file in which it may have servers: those of the project first, the nearest folder first.
     pub(crate) fn files(self, places: &Places) -> Vec<Place> {
         let mut found = Vec::new();
+        let (project, user) = (Scope::Project, Scope::User);
         for folder in places.project() {
-            found.extend(self.in_project().iter().map(|file| self.place(folder.join(file), places, folder)));
+            let files = self.in_project().iter().map(|file| folder.join(file));
+            found.extend(files.map(|file| self.place(project, file, places, folder)));
         }
         if self != Self::Project {
             let current = places.current();
-            found.extend(self.own_file(places).map(|file| self.place(file, places, current)));
-            for file in self.elsewhere(places) {
-                found.push(self.place(file, places, current));
-            }
+            let files = self.own_file(places).into_iter().chain(self.elsewhere(places));
+            found.extend(files.map(|file| self.place(user, file, places, current)));
         }
         found
     }
@@ -176,14 +186,14 @@ impl Host {
         files.iter().map(|file| folder.join(file)).collect()
     }
 
-    fn place(self, file: PathBuf, places: &Places, folder: &Path) -> Place {
+    fn place(self, scope: Scope, file: PathBuf, places: &Places, folder: &Path) -> Place {
         let tables = match self {
             Self::ClaudeCode => claude_code(places),
             Self::Project => [["mcpServers"], ["servers"]].iter().map(|keys| owned(keys)).collect(),
             Self::VsCode if file.ends_with("settings.json") => vec![owned(&["mcp", "servers"])],
             _ => vec![owned(&[self.key()])],
         };
-        Place { host: self, file, format: self.format(), tables, folder: folder.to_owned() }
+        Place { host: self, scope, file, format: self.format(), tables, folder: folder.to_owned() }
     }
 }
 

@@ -7,27 +7,55 @@ use crate::{
     terminal::{closest, printable},
 };
 
-/// Where the server is that a name stands for: a name, or exactly `HOST:NAME`.
+/// Where the server is that a name stands for: a name, exactly `HOST:NAME`, or exactly `FILE:NAME`.
 ///
-/// One that its host uses goes before one that is disabled; otherwise the order of the hosts decides.
+/// One that its host uses goes before one that is switched off, and one of the user before one of the project,
+/// which must not take the place of something that the user knows by this name. Otherwise the order of the hosts
+/// decides.
 pub(super) fn position(found: &Found, name: &str) -> Option<usize> {
-    let first = |matches: &dyn Fn(&Configured) -> bool| {
-        let enabled = found.servers.iter().position(|server| matches(server) && !server.disabled);
-        enabled.or_else(|| found.servers.iter().position(matches))
-    };
-    first(&|server| server.name == name).or_else(|| {
-        let (host, name) = name.split_once(':')?;
+    plain(found, name).or_else(|| exact(found, name))
+}
+
+fn plain(found: &Found, name: &str) -> Option<usize> {
+    first(found, |server| server.name == name)
+}
+
+fn exact(found: &Found, name: &str) -> Option<usize> {
+    let of_host = |(host, name): (&str, &str)| {
         let host = Host::named(host)?;
-        first(&|server| server.host == host && server.name == name)
-    })
+        first(found, |server| server.host == host && server.name == name)
+    };
+    let of_file = |at: usize| {
+        let (file, name) = (name.get(..at)?, name.get(at + 1..)?);
+        let file = std::path::absolute(file).ok()?;
+        first(found, |server| server.file == file && server.name == name)
+    };
+    let colons = || name.match_indices(':').map(|(at, _)| at);
+    name.split_once(':').and_then(of_host).or_else(|| colons().find_map(of_file))
+}
+
+/// The first that matches, in the order of precedence.
+fn first(found: &Found, matches: impl Fn(&Configured) -> bool) -> Option<usize> {
+    let matching = found.servers.iter().enumerate().filter(|(_, server)| matches(server));
+    matching.min_by_key(|(_, server)| (server.disabled, server.scope)).map(|(index, _)| index)
 }
 
 /// The server that is meant, or a failure that offers others.
-pub(super) fn choose(mut found: Found, name: &str) -> Result<Configured> {
-    match position(&found, name) {
-        Some(position) => Ok(found.servers.swap_remove(position)),
-        None => Err(unknown(&found, name)),
+pub(super) fn choose(found: &Found, name: &str) -> Result<usize> {
+    if let Some(index) = plain(found, name) {
+        return match found.servers.get(index) {
+            Some(server) if server.disabled => Err(switched_off(server)),
+            _ => Ok(index),
+        };
     }
+    exact(found, name).ok_or_else(|| unknown(found, name))
+}
+
+/// What a host does not use is used only if it is meant exactly.
+fn switched_off(server: &Configured) -> Failure {
+    let text = format!("{} is switched off in {} ({})", server.name, server.host, server.file.display());
+    let word = shell_word(&printable(&format!("{}:{}", server.host, server.name)));
+    Failure::new(Code::SwitchedOff, text).hint(format!("{word} uses it all the same"))
 }
 
 fn unknown(found: &Found, name: &str) -> Failure {

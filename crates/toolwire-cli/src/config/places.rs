@@ -91,6 +91,26 @@ impl Places {
         }
     }
 
+    /// Where programs of the command line keep what they remember.
+    pub(crate) fn state(&self) -> Option<PathBuf> {
+        match self.system {
+            System::Windows => self.folder("LOCALAPPDATA").or_else(|| self.home("AppData/Local")),
+            System::Linux | System::MacOs => {
+                self.folder("XDG_STATE_HOME").or_else(|| self.home(".local/state"))
+            }
+        }
+    }
+
+    /// The same machine, seen from another folder.
+    pub(crate) fn seen_from(&self, current: PathBuf) -> Self {
+        Self::new(self.system, self.variables.clone(), current)
+    }
+
+    /// Which conventions for folders apply.
+    pub(crate) const fn system(&self) -> System {
+        self.system
+    }
+
     /// The settings of Zed, which has its own mind about macOS.
     pub(crate) fn zed(&self) -> Option<PathBuf> {
         match self.system {
@@ -125,7 +145,7 @@ impl Places {
     }
 
     /// A folder that a variable names. Relative ones are to be ignored, say those who made the conventions.
-    fn folder(&self, variable: &str) -> Option<PathBuf> {
+    pub(crate) fn folder(&self, variable: &str) -> Option<PathBuf> {
         let path = self.variable(variable).filter(|path| !path.is_empty())?;
         let other_system = self.system != System::THIS;
         Some(PathBuf::from(path)).filter(|path| path.is_absolute() || other_system)

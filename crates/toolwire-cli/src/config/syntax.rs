@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{Format, jsonc};
 use crate::{
     failure::{Code, Failure, Result},
+    redact,
     terminal::printable,
 };
 
@@ -120,11 +121,14 @@ impl Mistake {
         let (before, after) = text.split_at(at);
         let line = before.matches('\n').count() + 1;
         let start = before.rsplit('\n').next().unwrap_or_default();
-        let column = start.chars().count() + 1;
-        let shown_before =
-            shown(start.chars().rev().take(SHOWN_BESIDE).collect::<Vec<_>>().into_iter().rev());
+        let length = start.chars().count();
+        let column = length + 1;
         let rest = after.lines().next().unwrap_or_default();
-        let shown_after = shown(rest.chars().take(SHOWN_BESIDE));
+        // It may be the line with the password.
+        let whole = redact::excerpt(&format!("{start}{rest}"));
+        let from = length.saturating_sub(SHOWN_BESIDE);
+        let shown_before = shown(whole.chars().skip(from).take(length - from));
+        let shown_after = shown(whole.chars().skip(length).take(SHOWN_BESIDE));
         let number = line.to_string();
         let margin = " ".repeat(number.len());
         let indent = " ".repeat(shown_before.width());

@@ -43,9 +43,17 @@ impl Machine {
         self
     }
 
-    fn find(&self) -> Found {
+    fn places(&self) -> Places {
         let current = self.folder.path().join("home/code/app/src");
-        find_in(&Places::new(self.system, self.variables.clone(), current), &Host::ALL)
+        Places::new(self.system, self.variables.clone(), current)
+    }
+
+    /// What is found by somebody who trusts every file of the project.
+    fn find(&self) -> Found {
+        let places = self.places();
+        let mut found = find_in(&places, &Host::ALL);
+        (0..found.untrusted.len()).for_each(|file| found.accept(file, &places));
+        found
     }
 
     /// What was found, one line each, without the folder of the test.
@@ -238,14 +246,14 @@ fn a_wrong_name_is_answered_with_close_ones() {
         r#"{"mcpServers": {"github": {"command": "x"}, "filesystem": {"command": "x"}}}"#,
     );
     let hint = |name: &str| {
-        let failure = names::choose(machine.find(), name).unwrap_err();
+        let failure = names::choose(&machine.find(), name).unwrap_err();
         failure.advice().unwrap().to_owned()
     };
     assert_eq!(hint("gihtub"), "did you mean github?");
     assert_eq!(hint("cursor:file"), "did you mean filesystem?");
     assert!(hint("zzz").starts_with("toolwire lists those"));
     let machine = machine.with(".gemini/settings.json", "{");
-    let failure = names::choose(machine.find(), "zzz").unwrap_err();
+    let failure = names::choose(&machine.find(), "zzz").unwrap_err();
     assert!(failure.advice().unwrap().contains(".gemini/settings.json:1:"), "{failure:?}");
 }
 
@@ -266,4 +274,121 @@ fn variables_can_come_from_a_file() {
     assert_eq!(machine.told(), "vscode:a = A=one two B=1 C=x=y B=2 x");
     let file = machine.find().servers.remove(0).file;
     assert!(file.ends_with(Path::new(".vscode/mcp.json")));
+}
+
+#[test]
+fn nothing_of_a_project_is_replaced_or_read_before_it_is_trusted() {
+    let text = r#"{"servers": {
+        "a": {"command": "x", "args": ["${TOKEN}", "${MISSING}"], "envFile": "${workspaceFolder}/.env", "env": {"B": "${OTHER}"}},
+        "b": {"url": "${BASE}/mcp?t=${env:TOKEN}", "headers": {"Authorization": "Bearer ${input:key}"}},
+        "c": {"command": 3}
+    }}"#;
+    // A folder in the place of the file would be an error, if it were opened.
+    let machine = Machine::linux().with("code/app/.vscode/mcp.json", text);
+    fs::create_dir(machine.folder.path().join("home/code/app/.env")).unwrap();
+    let places = machine.places();
+    let mut found = find_in(&places, &Host::ALL);
+    let [a, b, c] = &found.servers[..] else { panic!("{found:?}") };
+    for server in [a, b] {
+        assert_eq!(server.address.as_ref().unwrap_err().code(), crate::failure::Code::NotTrusted);
+    }
+    assert_eq!(c.address.as_ref().unwrap_err().code(), crate::failure::Code::ConfigBroken);
+    let [a, b] = [a, b].map(|server| server.pending.as_ref().unwrap());
+    assert!(
+        whole(&a.address).contains("${TOKEN}") && whole(&b.address).contains("${BASE}/mcp?t=${env:TOKEN}")
+    );
+    assert!(!format!("{found:?}").contains("s3cret"));
+    let names = |wants: &BTreeSet<String>| wants.iter().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        (names(&a.wants.variables), names(&a.wants.files)),
+        ("MISSING OTHER TOKEN".into(), "${workspaceFolder}/.env".into())
+    );
+    assert_eq!(names(&b.wants.variables), "BASE TOKEN");
+    found.accept(0, &places);
+    assert!(found.servers.iter().all(|server| server.pending.is_none()));
+    assert!(found.servers[0].address.as_ref().unwrap_err().message().contains(".env is no file"));
+}
+
+#[test]
+fn what_was_read_to_be_trusted_is_what_is_used() {
+    let machine =
+        Machine::linux().with("code/app/.mcp.json", r#"{"mcpServers": {"a": {"command": "read"}}}"#);
+    let places = machine.places();
+    let mut found = find_in(&places, &Host::ALL);
+    Store::of(&places).trust(&found.untrusted[0].content).unwrap();
+    let machine = machine.with("code/app/.mcp.json", r#"{"mcpServers": {"a": {"command": "evil"}}}"#);
+    found.accept(0, &places);
+    assert_eq!(found.servers[0].address.as_ref().unwrap().to_string(), "read");
+    let found = find_in(&machine.places(), &Host::ALL);
+    assert_eq!(found.untrusted[0].verdict, Verdict::Changed);
+    let machine = machine.with("code/app/.mcp.json", r#"{"mcpServers": {"a": {"command": "read"}}}"#);
+    let found = find_in(&machine.places(), &Host::ALL);
+    assert!(found.untrusted.is_empty(), "it says again what was trusted");
+    assert_eq!(found.trusted.len(), 1);
+}
+
+#[test]
+fn a_link_into_the_home_is_the_project_s_word() {
+    // What the user has for one host, offered by the project as the settings of another.
+    let machine =
+        Machine::linux().with(".gemini/settings.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    let home = machine.folder.path().join("home");
+    fs::create_dir_all(home.join("code/app/.cursor")).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(
+            home.join(".gemini/settings.json"),
+            home.join("code/app/.cursor/mcp.json"),
+        )
+        .unwrap();
+        let found = find_in(&machine.places(), &Host::ALL);
+        let seen: Vec<_> =
+            found.servers.iter().map(|server| (server.host, server.pending.is_some())).collect();
+        assert_eq!(seen, [(Host::Gemini, false), (Host::Cursor, true)]);
+    }
+}
+
+#[test]
+fn a_project_takes_no_name_away_from_the_user() {
+    let server = |command: &str| format!(r#"{{"mcpServers": {{"db": {{"command": "{command}"}}}}}}"#);
+    let machine = Machine::linux()
+        .with(".gemini/settings.json", &server("mine"))
+        .with("code/app/.mcp.json", &server("project"))
+        .with("code/app/.gemini/settings.json", &server("the other"));
+    let found = machine.find();
+    let command = |name: &str| found.named(name).map(|server| server.address.as_ref().unwrap().to_string());
+    assert_eq!(command("db").as_deref(), Some("mine"));
+    assert_eq!(command("gemini:db").as_deref(), Some("mine"));
+    assert_eq!(command("project:db").as_deref(), Some("project"));
+    let file = machine.folder.path().join("home/code/app/.gemini/settings.json");
+    assert_eq!(command(&format!("{}:db", file.display())).as_deref(), Some("'the other'"));
+}
+
+#[test]
+fn what_a_host_has_switched_off_stays_off() {
+    let machine = Machine::linux();
+    let project = machine.folder.path().join("home/code/app").display().to_string();
+    let own = serde_json::json!({
+        "mcpServers": { "u1": { "command": "x" }, "u2": { "command": "x" } },
+        "projects": { project: { "disabledMcpjsonServers": ["m1"], "disabledMcpServers": ["u1"] } },
+    });
+    let machine = machine
+        .with(".claude.json", &own.to_string())
+        .with(".claude/settings.json", r#"{"disabledMcpjsonServers": ["m2"], "deniedMcpServers": [{"serverName": "u3"}]}"#)
+        .with("code/app/.claude/settings.local.json", r#"{"disabledMcpjsonServers": ["m3"], "enableAllProjectMcpServers": true}"#)
+        .with("code/app/.mcp.json", r#"{"mcpServers": {"m1": {"command": "x"}, "m2": {"command": "x"}, "m3": {"command": "x"},
+            "m4": {"command": "x"}, "u3": {"command": "x"}}}"#)
+        .with(".gemini/settings.json", r#"{"mcp": {"excluded": ["G1"], "allowed": ["g1", "g2", "g3"]},
+            "mcpServers": {"g1": {"command": "x"}, "g2": {"command": "x"}, "g3": {"command": "x"}, "g4": {"command": "x"}}}"#)
+        .with(".gemini/mcp-server-enablement.json", r#"{"g2": {"enabled": false}}"#)
+        .with(".cursor/mcp.json", r#"{"mcpServers": {"m1": {"command": "x"}}}"#);
+    let found = machine.find();
+    let on: Vec<_> =
+        found.servers.iter().filter(|server| !server.disabled).map(|server| server.name.as_str()).collect();
+    assert_eq!(on, ["u2", "m1", "g3", "m4"], "and Cursor's m1 is another");
+    let failure = names::choose(&found, "g1").unwrap_err();
+    assert!(failure.advice().unwrap().starts_with("gemini:g1 uses it"), "{failure:?}");
+    assert!(names::choose(&found, "gemini:g1").is_ok());
+    let machine = machine.with(".claude/settings.json", "{");
+    assert!(machine.find().broken.iter().any(|failure| failure.message().contains(".claude/settings.json")));
 }

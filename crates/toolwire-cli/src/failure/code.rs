@@ -44,16 +44,22 @@ codes! {
     Unanswerable "unanswerable" 1;
     /// Something was found that is not as it should be.
     Unhealthy "unhealthy" 1;
+    /// A program of this name was started by one that was started by one, and so on.
+    TooDeep "too-deep" 1;
     /// The command line makes no sense.
     Usage "usage" 2;
     /// No configured server has this name.
     UnknownServer "unknown-server" 2;
+    /// The host has been told not to use the server.
+    SwitchedOff "switched-off" 2;
     /// The server has no such tool, prompt or resource.
     UnknownName "unknown-name" 2;
     /// The server wants to know who is calling.
     AuthNeeded "auth-needed" 3;
     /// The server knows who is calling and does not allow it, or does not like the host or origin.
     Forbidden "forbidden" 3;
+    /// The user has not trusted the file of the project that has the server.
+    NotTrusted "not-trusted" 3;
     /// The server's program could not be started.
     SpawnFailed "spawn-failed" 4;
     /// Nothing answers at the address.

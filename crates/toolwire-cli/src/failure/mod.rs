@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 pub(crate) use code::Code;
 
+use crate::{redact, terminal};
+
 /// What the commands return.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -37,7 +39,8 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure with a sentence that says what happened, and where.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, data: None, told: false, broken_pipe: false }
+        let message = redact::sentence(&message.into());
+        Self { code, message, hint: None, data: None, told: false, broken_pipe: false }
     }
 
     /// A failure of which everything has been printed: only the exit code is left.
@@ -47,19 +50,19 @@ impl Failure {
 
     /// Says what to do next; the outermost hint is the one that is shown.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(redact::sentence(&hint.into()));
         self
     }
 
     /// Says where it happened, in front of what happened.
     pub(crate) fn context(mut self, place: impl fmt::Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
+        self.message = redact::sentence(&format!("{place}: {}", self.message));
         self
     }
 
     /// Says more behind what happened.
     pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
-        self.message = format!("{}{more}", self.message);
+        self.message = redact::sentence(&format!("{}{more}", self.message));
         self
     }
 
@@ -98,12 +101,13 @@ impl Failure {
 
     fn tell(&self, to: &mut impl Write, json: bool) -> io::Result<()> {
         if json {
-            return writeln!(to, "{}", self.to_json());
+            return writeln!(to, "{}", terminal::json(&self.to_json().to_string()));
         }
         let code = self.code.name();
-        writeln!(to, "{}{} {}", "error".red().bold(), format!("[{code}]:").red().bold(), self.message)?;
+        let message = terminal::plain(&self.message);
+        writeln!(to, "{}{} {message}", "error".red().bold(), format!("[{code}]:").red().bold())?;
         if let Some(hint) = &self.hint {
-            writeln!(to, "{} {hint}", " hint:".cyan().bold())?;
+            writeln!(to, "{} {}", " hint:".cyan().bold(), terminal::plain(hint))?;
         }
         // Everybody knows what a usage error is, and that it was Ctrl-C.
         if !matches!(self.code, Code::Other | Code::Usage | Code::Interrupted) {

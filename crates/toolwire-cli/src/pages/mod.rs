@@ -37,8 +37,10 @@ macro_rules! chapters {
 
 chapters! {
     "What this program says":
-        "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy", "usage",
-        "unknown-server", "unknown-name", "auth-needed", "forbidden", "spawn-failed", "unreachable",
+        "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy", "too-deep",
+        "usage",
+        "unknown-server", "switched-off", "unknown-name", "auth-needed", "forbidden", "not-trusted",
+        "spawn-failed", "unreachable",
         "connection-closed", "timeout", "not-mcp", "no-common-version", "tool-error", "invalid-arguments",
         "invalid-answer", "interrupted",;
     "What toolwire doctor finds":

@@ -15,14 +15,16 @@ use toolwire::{
 use super::{Saver, columns, structured};
 use crate::{
     failure::{Code, Result},
+    redact,
     terminal::{Terminal, printable},
 };
 
 /// Prints text: as it is for programs, and without what could control the terminal for people.
 pub(crate) fn text(text: &str) -> Result<()> {
+    let text = redact::outgoing(text);
     let mut out = io::stdout().lock();
     if out.is_terminal() {
-        out.write_all(printable(text).as_bytes())?;
+        out.write_all(printable(&text).as_bytes())?;
     } else {
         out.write_all(text.as_bytes())?;
     }

@@ -10,7 +10,10 @@ use owo_colors::OwoColorize;
 use serde_json::json;
 use toolwire::wire::{LoggingLevel, LoggingMessageNotificationParams, ProgressNotificationParams};
 
-use crate::terminal::{Terminal, printable};
+use crate::{
+    redact,
+    terminal::{self, Terminal, printable},
+};
 
 /// How many lines wait while somebody is being asked; the rest is counted.
 const MAX_HELD_LINES: usize = 1000;
@@ -63,7 +66,7 @@ impl Live {
         let state = self.state();
         let Some(bar) = &state.bar else { return };
         if let Some(message) = &step.message {
-            bar.set_message(first_line(message));
+            bar.set_message(first_line(&redact::outgoing(message)));
         }
         let done = step.progress.as_f64();
         let total = step.total.map(toolwire::wire::Number::as_f64).filter(|total| *total > 0.0);
@@ -82,7 +85,7 @@ impl Live {
     /// Shows a log message of the server.
     pub(crate) fn log(&self, message: &LoggingMessageNotificationParams) {
         if self.terminal.json {
-            self.say(&json!({ "log": message }).to_string());
+            self.say(&terminal::json(&json!({ "log": message }).to_string()));
         } else {
             self.say(&log_line(message));
         }

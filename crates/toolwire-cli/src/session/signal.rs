@@ -6,14 +6,15 @@
 pub(crate) fn signalled() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
     // A signal that cannot be waited for ends the program in its own way.
-    let [interrupt, terminate, hangup] = kinds.map(|kind| signal(kind).ok());
+    let [interrupt, terminate, hangup, quit] = kinds.map(|kind| signal(kind).ok());
     async {
         tokio::select! {
             () = received(interrupt) => {}
             () = received(terminate) => {}
             () = received(hangup) => {}
+            () = received(quit) => {}
         }
     }
 }

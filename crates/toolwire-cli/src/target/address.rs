@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use crate::redact;
+
 /// Where a server is and how it is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Address {
@@ -55,17 +57,10 @@ impl Address {
     }
 }
 
-/// The address without its secrets: no variables, headers, credentials or queries.
+/// The address without its secrets: no variables, headers, credentials or queries, and no tokens.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Command(command) => {
-                f.write_str(&shell_word(&command.program))?;
-                command.args.iter().try_for_each(|arg| write!(f, " {}", shell_word(arg)))
-            }
-            Self::Http(remote) | Self::WebSocket(remote) => f.write_str(&without_secrets(&remote.url)),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
+        f.write_str(&redact::address(self))
     }
 }
 
@@ -83,19 +78,6 @@ pub(crate) fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// A URL without credentials, query and fragment.
-pub(crate) fn without_secrets(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.split_once("//") {
-        Some((scheme, rest)) => {
-            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = authority.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}//{host}{path}")
-        }
-        None => url.to_owned(),
     }
 }
 

@@ -1,14 +1,21 @@
 //! Connecting to a target, with a deadline for all of it.
 
+use std::io;
+
 use toolwire::{
     ChildProcess, Client,
     client::{ClientBuilder, Observed},
     http::client::{Http, HttpError, WebSocket},
+    transport::child::Child,
     wire::Root,
 };
 
 use super::{Address, Command, Remote, Target};
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    depth,
+    failure::{Code, Failure, Result},
+    watchdog,
+};
 
 /// How large a message may be: pictures and files come in one piece. HTTP has the same limit.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -45,7 +52,9 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
     let connecting = async {
         match &target.address {
             Address::Command(command) => {
-                Ok::<_, Failure>(builder.connect(process(command, target.stderr)).await?)
+                let (command, stderr) = (command.clone(), target.stderr);
+                let starting = move || std::future::ready(start(&command, stderr));
+                Ok::<_, Failure>(builder.connect(starting).await?)
             }
             Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
             Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
@@ -82,11 +91,19 @@ pub(crate) fn too_late(target: &Target) -> Failure {
     target.explained(Failure::new(Code::Timeout, text).hint(hint))
 }
 
-/// The process that a command stands for.
-pub(crate) fn process(command: &Command, stderr: Option<fn(&str)>) -> ChildProcess {
+/// Starts the process that a command stands for. It does not outlive this program, however that ends.
+pub(crate) fn start(command: &Command, stderr: Option<fn(&str)>) -> io::Result<Child> {
+    let child = process(command, stderr).spawn()?;
+    watchdog::watch(child.handle());
+    Ok(child)
+}
+
+fn process(command: &Command, stderr: Option<fn(&str)>) -> ChildProcess {
     let process = ChildProcess::command(&command.program).args(&command.args);
     let mut process = process.max_message_bytes(MAX_MESSAGE_BYTES);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
+    // After the others, so that no configuration takes it back.
+    process = process.env(depth::VARIABLE, depth::below());
     if let Some(directory) = &command.directory {
         process = process.current_dir(directory);
     }

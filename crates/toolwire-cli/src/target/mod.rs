@@ -15,8 +15,8 @@ use crate::{
     trace::Recorder,
 };
 
-pub(crate) use address::{Address, Command, Remote, shell_word, without_secrets};
-pub(crate) use connect::{builder, connect, process, too_late, unobserved};
+pub(crate) use address::{Address, Command, Remote, shell_word};
+pub(crate) use connect::{builder, connect, start, too_late, unobserved};
 pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 

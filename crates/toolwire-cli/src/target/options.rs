@@ -14,8 +14,10 @@ use super::{Address, Command, Lost, Target};
 use crate::{
     config,
     failure::{Code, Failure, Result},
+    redact,
     terminal::Terminal,
     trace::Recorder,
+    trust::Gate,
 };
 
 /// How long a server may take, unless `--timeout` says otherwise. A first `npx` downloads a package.
@@ -56,6 +58,10 @@ pub(crate) struct TargetOptions {
     /// Write every message down, without secrets; see toolwire trace
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+
+    /// Use servers of the project's files in this run, trusted or not
+    #[arg(long)]
+    pub(crate) trust: bool,
 
     /// The one trace that all targets of this command are recorded in.
     #[arg(skip)]
@@ -123,17 +129,26 @@ impl TargetOptions {
         let program = words.next().unwrap_or_default();
         let command = Command { program, args: words.collect(), ..Command::default() };
         let address = Address::Command(command);
+        redact::learn(&address);
         self.finish(address.to_string(), address, terminal)
     }
 
     /// The server at an address, or with a name in some configuration.
     pub(crate) fn named(&self, word: &str, terminal: Terminal) -> Result<Target> {
         let address = match Address::parse(word) {
-            Some(address) => address,
-            None => config::address(word)?,
+            Some(address) => {
+                redact::learn(&address);
+                address
+            }
+            None => config::address(word, self.gate(terminal))?,
         };
         let name = if Address::parse(word).is_some() { address.to_string() } else { word.to_owned() };
         self.finish(name, address, terminal)
+    }
+
+    /// Where files of the project are asked about.
+    pub(crate) const fn gate(&self, terminal: Terminal) -> Gate {
+        Gate { terminal, open: self.trust }
     }
 
     /// Adds what the options say to a server that is known otherwise.
@@ -148,6 +163,7 @@ impl TargetOptions {
             }
             Address::Unix(_) => {}
         }
+        redact::learn(&address);
         let trace = self.recorder(&name, &address)?;
         let roots = self.roots.clone();
         Ok(Target {

@@ -4,6 +4,7 @@ mod closest;
 mod duration;
 mod fit;
 mod moment;
+mod outlet;
 mod table;
 mod wrap;
 
@@ -18,6 +19,8 @@ pub(crate) use closest::closest;
 pub(crate) use duration::duration;
 pub(crate) use fit::fit;
 pub(crate) use moment::Moment;
+use outlet::styled;
+pub(crate) use outlet::{json, plain};
 pub(crate) use table::{Table, width};
 pub(crate) use wrap::wrapped;
 
@@ -44,14 +47,17 @@ impl Terminal {
 
     /// Data for people, as it is.
     pub(crate) fn print(self, text: impl std::fmt::Display) -> Result<()> {
+        let text = text.to_string();
+        let text = styled(&text);
         let mut out = anstream::stdout().lock();
         writeln!(out, "{text}").and_then(|()| out.flush()).context("standard output")
     }
 
     /// Data for scripts: one JSON value per line.
     pub(crate) fn print_json(self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(io::Error::from)?;
-        self.print(text)
+        let text = json(&serde_json::to_string(value).map_err(io::Error::from)?);
+        let mut out = anstream::stdout().lock();
+        writeln!(out, "{text}").and_then(|()| out.flush()).context("standard output")
     }
 
     /// What to do with the lines that servers write to their standard error, if anything.
@@ -65,23 +71,32 @@ impl Terminal {
 
     /// A remark on standard error.
     pub(crate) fn note(self, text: impl std::fmt::Display) {
-        let _ = writeln!(anstream::stderr(), "{text}");
+        let _ = writeln!(anstream::stderr(), "{}", styled(&text.to_string()));
+    }
+
+    /// A remark on standard error for scripts.
+    pub(crate) fn note_json(self, value: &serde_json::Value) {
+        let _ = writeln!(anstream::stderr(), "{}", json(&value.to_string()));
     }
 
     /// A warning on standard error.
     pub(crate) fn warn(self, text: impl std::fmt::Display) {
+        let text = text.to_string();
+        let text = styled(&text);
         let _ = writeln!(anstream::stderr(), "{} {text}", "warning:".yellow().bold());
     }
 }
 
 /// Passes on a line that a server wrote to its standard error.
 pub(crate) fn server_said(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{} {}", "server:".dimmed(), printable(line).dimmed());
+    let line = plain(line);
+    let _ = writeln!(anstream::stderr(), "{} {}", "server:".dimmed(), line.dimmed());
 }
 
 /// The same for scripts, which get JSON on standard error as well.
 pub(crate) fn server_said_json(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", serde_json::json!({ "stderr": line }));
+    let line = serde_json::json!({ "stderr": line }).to_string();
+    let _ = writeln!(anstream::stderr(), "{}", json(&line));
 }
 
 /// A server's text without what could control the terminal. Line feeds and tabs stay.

@@ -8,7 +8,6 @@
 mod conversation;
 mod read;
 mod record;
-mod redact;
 mod time;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,6 @@ use serde_json::Value;
 pub(crate) use conversation::{Conversation, Exchange, Item, Notice, Outcome, asks_for_input};
 pub(crate) use read::{Event, Problem, Trace, What};
 pub(crate) use record::Recorder;
-pub(crate) use redact::REDACTED;
 
 /// The version of the format. Readers refuse what is newer than themselves.
 const FORMAT: u32 = 1;

@@ -12,10 +12,12 @@ use std::{
 use owo_colors::OwoColorize;
 use toolwire::client::Observed;
 
-use super::{Direction, FORMAT, Header, Line, MAX_BYTES, redact, time};
+use super::{Direction, FORMAT, Header, Line, MAX_BYTES, time};
 use crate::{
     failure::{Code, Failure, Result},
+    private_file, redact,
     target::Address,
+    terminal,
 };
 
 /// How much of a file is looked at to find out whether it is a trace.
@@ -30,11 +32,11 @@ pub(crate) struct Recorder {
 struct Inner {
     path: PathBuf,
     begun: Instant,
-    output: Mutex<Output>,
+    output: Mutex<Output<Box<dyn Write + Send>>>,
 }
 
-struct Output {
-    to: Box<dyn Write + Send>,
+struct Output<W> {
+    to: W,
     written: u64,
     /// Nothing more is written, and that has been said.
     over: bool,
@@ -53,8 +55,6 @@ impl Recorder {
             let text = format!("--trace: {} is there already and is no trace", path.display());
             return Err(Failure::new(Code::Usage, text).hint("give another name, or remove it first"));
         }
-        let file = options().open(path).map_err(failed)?;
-        let recorder = Self::over(path, Box::new(file));
         let header = Header {
             format: FORMAT,
             program: concat!("toolwire ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -63,7 +63,19 @@ impl Recorder {
             target: redact::address(address),
             transport: address.transport().to_owned(),
         };
-        recorder.lock().line(&header).map_err(failed)?;
+        let mut first = Output { to: Vec::new(), written: 0, over: false };
+        first.line(&header).map_err(failed)?;
+        let begin = |file: &mut File| file.write_all(&first.to);
+        let path = private_file::real(path);
+        let file = if path.exists() && !path.is_file() {
+            // A device or a pipe has no contents that could be replaced.
+            let mut device = OpenOptions::new().write(true).open(&path).map_err(failed)?;
+            begin(&mut device).map(|()| device)
+        } else {
+            private_file::place(&path, begin)
+        };
+        let recorder = Self::over(&path, Box::new(file.map_err(failed)?));
+        recorder.lock().written = first.written;
         Ok(recorder)
     }
 
@@ -116,17 +128,18 @@ impl Recorder {
     fn give_up(&self, error: &io::Error) {
         let path = self.inner.path.display();
         let text = format!("the trace {path} ends here: {error}");
+        let text = terminal::plain(&text);
         let _ = writeln!(anstream::stderr(), "{} {text}", "warning:".yellow().bold());
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Output> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Output<Box<dyn Write + Send>>> {
         self.inner.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Output {
+impl<W: Write> Output<W> {
     fn line(&mut self, line: &impl serde::Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
+        let mut text = redact::outgoing(&serde_json::to_string(line)?).into_owned().into_bytes();
         text.push(b'\n');
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.written = self.written.saturating_add(length);
@@ -136,15 +149,6 @@ impl Output {
         // In one piece, so that a program that is killed leaves whole lines behind.
         self.to.write_all(&text)
     }
-}
-
-/// A new file that others cannot read: what was said may be private, even without the secrets.
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 /// What a server is called in a trace. One without a name is called by its address, which may hold secrets.

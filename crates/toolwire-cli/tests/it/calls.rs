@@ -76,7 +76,8 @@ fn a_configured_server_and_its_tool_may_be_one_word() {
     let home = tempfile::tempdir().unwrap();
     let server = json!({ "command": env!("CARGO_BIN_EXE_toolwire"), "args": ["demo", "--stdio"] });
     let config = json!({ "mcpServers": { "demo": server } });
-    std::fs::write(home.path().join(".mcp.json"), config.to_string()).unwrap();
+    std::fs::create_dir(home.path().join("toolwire")).unwrap();
+    std::fs::write(home.path().join("toolwire/servers.json"), config.to_string()).unwrap();
     for words in [
         &["call", "demo", "add", "a=2", "b=3"][..],
         &["call", "demo.add", "a=2", "b=3"],

@@ -252,7 +252,8 @@ fn a_web_server_that_never_answers() {
 fn all_configured_servers_are_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let look = |config: &str, args: &[&str]| {
-        std::fs::write(folder.path().join(".mcp.json"), config).unwrap();
+        std::fs::create_dir_all(folder.path().join(".cursor")).unwrap();
+        std::fs::write(folder.path().join(".cursor/mcp.json"), config).unwrap();
         let mut command = toolwire(&[&["doctor", "--timeout", "10"], args].concat());
         command.current_dir(folder.path()).env("HOME", folder.path()).env("PATH", "/usr/bin:/bin");
         command.env("SHELL", "/bin/sh").env_remove("XDG_CONFIG_HOME");

@@ -23,6 +23,8 @@ pub(crate) struct FakeWeb {
 /// What was asked: the method and path, and the body.
 pub(crate) struct Asked {
     pub(crate) line: String,
+    /// The line and the headers.
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -127,7 +129,7 @@ fn read(stream: &mut TcpStream) -> Asked {
             let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
             if body.len() >= length {
                 let line = head.lines().next().unwrap_or_default().to_owned();
-                return Asked { line, body: body.to_owned() };
+                return Asked { line, head: head.to_owned(), body: body.to_owned() };
             }
         }
         match stream.read(&mut chunk) {
@@ -135,10 +137,10 @@ fn read(stream: &mut TcpStream) -> Asked {
                 bytes.extend_from_slice(&chunk[..count]);
                 // What does not look like HTTP has no end to wait for.
                 if !bytes[0].is_ascii_uppercase() {
-                    return Asked { line: String::new(), body: String::new() };
+                    return Asked { line: String::new(), head: String::new(), body: String::new() };
                 }
             }
-            _ => return Asked { line: text, body: String::new() },
+            _ => return Asked { line: text, head: String::new(), body: String::new() },
         }
     }
 }

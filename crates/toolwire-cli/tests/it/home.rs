@@ -45,10 +45,17 @@ impl Home {
         command
     }
 
+    /// Runs the program as one who has this in the environment.
+    pub(crate) fn run_with(&self, variables: &[(&str, &str)], args: &[&str]) -> Ended {
+        let mut command = self.toolwire(args);
+        command.envs(variables.iter().copied());
+        let ended = run(command);
+        Ended { stdout: self.same(&ended.stdout), stderr: self.same(&ended.stderr), ..ended }
+    }
+
     /// Runs the program; paths in what it printed are made the same for every run.
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        let ended = run(self.toolwire(args));
-        Ended { stdout: self.same(&ended.stdout), stderr: self.same(&ended.stderr), ..ended }
+        self.run_with(&[], args)
     }
 
     fn same(&self, text: &str) -> String {

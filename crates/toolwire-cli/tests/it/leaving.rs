@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[test]
 fn every_command_that_waits_can_be_left_and_takes_its_server_along() {
     for command in ["tools", "probe", "doctor", "bench", "watch"] {
-        for signal in ["-INT", "-TERM", "-HUP"] {
+        for signal in ["-INT", "-TERM", "-HUP", "-QUIT"] {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join("pid");
             let mut program = toolwire(&[command, "--timeout", "60", "--", "sh", "-c", STUBBORN, "sh"]);
@@ -33,6 +33,21 @@ fn every_command_that_waits_can_be_left_and_takes_its_server_along() {
             assert_eq!(told, command != "watch", "{command} {signal}: {ended:?}");
             assert!(ends(&server), "{command} {signal}: process {server} is left behind");
         }
+    }
+}
+
+#[test]
+fn a_server_does_not_outlive_a_program_that_is_killed() {
+    for command in ["tools", "probe"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut program = toolwire(&[command, "--timeout", "60", "--", "sh", "-c", STUBBORN, "sh"]);
+        program.arg(&file).env("HOME", folder.path());
+        let child = program.spawn().unwrap();
+        let server = started(&file);
+        send("-KILL", &child);
+        assert_eq!(finish(child).status.code(), None);
+        assert!(ends(&server), "{command}: process {server} is left behind");
     }
 }
 

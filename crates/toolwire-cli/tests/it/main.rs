@@ -20,8 +20,11 @@ mod person;
 mod probe;
 mod program;
 mod reading;
+#[cfg(unix)]
+mod secrets;
 mod serve;
 mod shell;
 mod stdio;
 mod trace;
+mod trust;
 mod usage;

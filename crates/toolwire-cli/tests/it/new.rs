@@ -11,7 +11,7 @@ const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn new(folder: &Path, args: &[&str]) -> Ended {
     let mut command = toolwire(&[&["new"], args].concat());
-    command.current_dir(folder);
+    command.current_dir(folder).env("HOME", folder);
     run(command)
 }
 

@@ -228,3 +228,53 @@ fn a_server_that_wants_to_know_who_is_calling_says_so() {
     let page = home.run(&[]).stdout;
     assert!(page.contains("private  cursor  auth") && page.ends_with("1 server: 1 needs auth\n"), "{page}");
 }
+
+#[test]
+#[cfg(unix)]
+fn a_toolwire_that_is_configured_as_a_server_does_not_start_itself_for_ever() {
+    let home = Home::new();
+    let count = home.path("count").display().to_string();
+    let counting = |words: &str| {
+        let script = format!("echo x >> '{count}'; exec '{}' {words}", env!("CARGO_BIN_EXE_toolwire"));
+        // What a configuration says about the depth does not count.
+        serde_json::json!({ "command": "sh", "args": ["-c", script], "env": { "TOOLWIRE_DEPTH": "0" } })
+    };
+    let servers = serde_json::json!({ "mcpServers": {
+        "bare": counting(""), "list": counting("list"), "doctor": counting("doctor"), "self": counting("tools self"),
+    } });
+    let home = home.with(".cursor/mcp.json", &servers.to_string());
+    for (words, most) in [(&["list", "--timeout", "20"][..], 20), (&["doctor", "--timeout", "20"], 40)] {
+        let ended = home.run(words);
+        let told = home.read("count").lines().count();
+        assert!((4..=most).contains(&told), "{words:?}: {told} processes, {ended:?}");
+        fs::remove_file(home.path("count")).unwrap();
+    }
+    let ended = home.run_with(&[("TOOLWIRE_DEPTH", "3")], &["tools", "bare"]);
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    insta::assert_snapshot!("too_deep", ended.stderr);
+    for depth in ["1", "nonsense"] {
+        let ended = home.run_with(&[("TOOLWIRE_DEPTH", depth)], &["list"]);
+        assert!(ended.stderr.contains("error[too-deep]"), "{ended:?}");
+    }
+    assert!(!home.path("count").exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn what_a_host_starts_without_a_command_connects_to_nothing() {
+    let home = Home::new();
+    let touch = format!(
+        r#"{{"mcpServers": {{"a": {{"command": "touch", "args": ["{}"]}}}}}}"#,
+        home.path("started").display()
+    );
+    let home = home.with(".cursor/mcp.json", &touch);
+    // Both are pipes, as they are for a server.
+    let mut command = home.toolwire(&[]);
+    let child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let ended = finish(child);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("nothing is connected to"), "{ended:?}");
+    assert!(ended.stdout.contains("1 server") && !home.path("started").exists(), "{ended:?}");
+    let ended = home.run_with(&[("TOOLWIRE_DEPTH", "1")], &[]);
+    assert!(ended.status.success() && !home.path("started").exists(), "{ended:?}");
+}

@@ -9,11 +9,11 @@ use std::{
 /// How long the program may take before a test gives up; a healthy run ends long before.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program with these arguments, and without whatever the environment says about colours.
+/// The program with these arguments, and without whatever the environment says about colours and the like.
 pub(crate) fn toolwire(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "XDG_STATE_HOME", "TOOLWIRE_DEPTH"] {
         command.env_remove(variable);
     }
     command

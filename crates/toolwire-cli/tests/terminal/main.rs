@@ -150,3 +150,37 @@ fn bytes_are_not_written_to_a_terminal() {
     screen.wait_for("image/png, 374 B (-o FILE saves it)");
     screen.wait_for("exit=0");
 }
+
+#[test]
+fn a_file_of_the_project_is_asked_about_once_and_shown_before() {
+    let screen = Screen::in_project(&["toolwire tools guest", "toolwire list --timeout 5"]);
+    screen.wait_for("~/.mcp.json is a file of this project");
+    screen.wait_for("starts touch started '${TOKEN:-none}'");
+    screen.wait_for("reads from your environment: TOKEN");
+    screen.wait_for("? Do you trust this file?");
+    assert!(!screen.has_started());
+    screen.press("Down").press("Enter");
+    screen.wait_for("exit=4");
+    // The second command does not ask any more.
+    screen.wait_for("1 server: 1 fails");
+    screen.wait_for("terminal=normal");
+    assert!(screen.has_started());
+}
+
+#[test]
+fn a_file_that_is_refused_is_neither_used_nor_asked_about_again() {
+    let screen = Screen::in_project(&["toolwire", "toolwire tools guest"]);
+    screen.wait_for("? Do you trust this file?");
+    screen.press("Up").press("Enter");
+    screen.wait_for("1 server: 1 is not trusted");
+    screen.wait_for("which you do not trust");
+    screen.wait_for("exit=3");
+    assert!(!screen.has_started());
+
+    let screen = Screen::in_project(&["toolwire doctor"]);
+    screen.wait_for("? Do you trust this file?");
+    screen.press("C-c");
+    screen.wait_for("exit=130");
+    screen.wait_for("terminal=normal");
+    assert!(!screen.has_started());
+}

@@ -23,13 +23,40 @@ pub(crate) struct Screen {
 impl Screen {
     /// Runs a command line of shell words on the demonstration server, which leaves its process id in `pid`.
     pub(crate) fn on_demo(words: &[&str]) -> Self {
-        let screen = Self { folder: tempfile::tempdir().expect("a folder for the socket") };
         let program = env!("CARGO_BIN_EXE_toolwire");
         let server = format!("sh -c 'echo $$ > pid; exec \"$0\" demo --stdio' '{program}'");
-        let line = format!("'{program}' {} -- {server}; echo exit=$?; {LOOK}; cat", words.join(" "));
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        Self::run_in(
+            folder,
+            &format!("'{program}' {} -- {server}; echo exit=$?; {LOOK}; cat", words.join(" ")),
+        )
+    }
+
+    /// Runs command lines one after the other in a project whose `.mcp.json` starts something that leaves a file
+    /// `started` behind. `toolwire` is the program.
+    pub(crate) fn in_project(lines: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let text =
+            r#"{"mcpServers": {"guest": {"command": "touch", "args": ["started", "${TOKEN:-none}"]}}}"#;
+        std::fs::write(folder.path().join(".mcp.json"), text).expect("the folder can be written to");
+        let program = env!("CARGO_BIN_EXE_toolwire");
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{}; echo exit=$?; ls started", line.replace("toolwire", program)))
+            .collect();
+        Self::run_in(folder, &format!("{}; {LOOK}; cat", lines.join("; ")))
+    }
+
+    /// Whether the server of the project was started.
+    pub(crate) fn has_started(&self) -> bool {
+        self.folder.path().join("started").exists()
+    }
+
+    fn run_in(folder: tempfile::TempDir, line: &str) -> Self {
+        let screen = Self { folder };
         let folder = screen.folder.path().to_str().expect("a path in UTF-8");
         let start = ["-f", "/dev/null", "new-session", "-d", "-s", "test", "-x", "100", "-y", "40", "-c"];
-        let start: Vec<&str> = start.into_iter().chain([folder, &line]).collect();
+        let start: Vec<&str> = start.into_iter().chain([folder, line]).collect();
         screen.tmux(&start);
         screen
     }
@@ -76,7 +103,8 @@ impl Screen {
         let mut command = Command::new("tmux");
         // -u because the screen shows more than ASCII, whatever the locale says.
         command.arg("-u").args(arguments).env("TMUX_TMPDIR", self.folder.path());
-        command.env_remove("TMUX").env_remove("NO_COLOR").env("HOME", self.folder.path());
+        command.env_remove("TMUX").env_remove("NO_COLOR").env_remove("XDG_STATE_HOME");
+        command.env("HOME", self.folder.path());
         command.output()
     }
 

@@ -27,6 +27,11 @@ mod unix {
             Self { leader, gone: AtomicBool::new(false) }
         }
 
+        /// The number of the group, which is that of the process that leads it.
+        pub(in super::super) fn id(&self) -> Option<u32> {
+            self.leader.and_then(|leader| u32::try_from(leader.as_raw_pid()).ok())
+        }
+
         pub(in super::super) fn terminate(&self) {
             self.signal(Signal::TERM);
         }
@@ -117,6 +122,10 @@ mod elsewhere {
     impl Group {
         pub(in super::super) fn of(_: Option<u32>) -> Self {
             Self
+        }
+
+        pub(in super::super) fn id(&self) -> Option<u32> {
+            None
         }
 
         pub(in super::super) fn terminate(&self) {}

@@ -149,6 +149,13 @@ impl ChildHandle {
         &self.0.command
     }
 
+    /// The number of the process group that the child leads, on systems that have groups.
+    ///
+    /// Once nothing is left of the group, the number may belong to somebody else.
+    pub fn group_id(&self) -> Option<u32> {
+        self.0.group.id()
+    }
+
     /// How the process ended, if it has.
     pub fn exited(&self) -> Option<ExitReport> {
         self.0.life.borrow().report().cloned()

@@ -6,6 +6,7 @@ use super::AddOptions;
 use crate::{
     config::Host,
     failure::{Code, Failure, Result},
+    redact,
     target::{Address, shell_word},
 };
 
@@ -31,6 +32,19 @@ impl Entry {
                 "toolwire add {name} --url URL, or toolwire add {name} -- COMMAND [ARGUMENTS]",
                 name = shell_word(&options.name)
             ))),
+        }
+    }
+
+    /// Lets the secrets in it be known, so that they are not shown.
+    pub(super) fn learn(&self) {
+        for (name, field) in &self.0 {
+            redact::learn_server(&json!({ *name: match field {
+                Field::Text(text) => json!(text),
+                Field::List(list) => json!(list),
+                Field::Pairs(pairs) => Value::Object(
+                    pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+                ),
+            } }));
         }
     }
 

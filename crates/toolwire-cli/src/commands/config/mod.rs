@@ -20,10 +20,11 @@ use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use crate::{
-    config::{Format, Host, Place, Places, file, syntax},
+    config::{Format, Host, Place, Places, Scope, file, syntax},
     failure::{Code, Failure, Result},
-    target,
+    redact, target,
     terminal::{Terminal, printable},
+    trust,
 };
 use entry::Entry;
 
@@ -123,6 +124,8 @@ struct Change {
     /// What is in the file; there may be no file.
     old: Option<file::Text>,
     new: String,
+    /// Whose file it is.
+    scope: Scope,
 }
 
 /// Adds a server.
@@ -144,15 +147,18 @@ fn adding(options: &AddOptions, places: &Places) -> Result<Change> {
         return Err(Failure::new(Code::Usage, "a server needs a name of visible characters"));
     }
     let entry = Entry::new(options)?;
+    entry.learn();
     let host = options.to;
     let path = host.own_file(places).ok_or_else(|| no_home(host))?;
     let old = readable(&path)?;
     let text = old.as_ref().map_or("", |old| old.text.as_str());
+    learn(&path, text, host.format());
     let new = match host.format() {
         Format::Json => json::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
         Format::Toml => toml::with_server(&path, text, host.key(), &options.name, &entry, options.force)?,
     };
-    Ok(Change { file: path, old, new })
+    let scope = if host == Host::Project { Scope::Project } else { Scope::User };
+    Ok(Change { file: path, old, new, scope })
 }
 
 fn removing(options: &RemoveOptions, places: &Places) -> Result<Change> {
@@ -176,6 +182,7 @@ fn removing(options: &RemoveOptions, places: &Places) -> Result<Change> {
 fn without(place: &Place, name: &str) -> Result<Option<Change>> {
     let Some(old) = readable(&place.file)? else { return Ok(None) };
     let value = syntax::parse(&place.file, &old.text, place.format)?;
+    redact::learn_server(&value);
     let has = |keys: &&Vec<String>| {
         let table = keys.iter().try_fold(&value, |table, key| table.get(key));
         table.is_some_and(|table| table.get(name).is_some())
@@ -185,7 +192,14 @@ fn without(place: &Place, name: &str) -> Result<Option<Change>> {
         Format::Json => json::without_server(&place.file, &old.text, keys, name)?,
         Format::Toml => toml::without_server(&place.file, &old.text, keys, name)?,
     };
-    Ok(Some(Change { file: place.file.clone(), old: Some(old), new }))
+    Ok(Some(Change { file: place.file.clone(), old: Some(old), new, scope: place.scope }))
+}
+
+/// What is around a change is shown with it, and may be somebody's token.
+fn learn(path: &Path, text: &str, format: Format) {
+    if let Ok(value) = syntax::parse(path, text, format) {
+        redact::learn_server(&value);
+    }
 }
 
 /// A file that can be written again as it was.
@@ -219,6 +233,13 @@ fn carry_out(change: &Change, consent: Consent, done: &str, terminal: Terminal) 
         return Err(Failure::new(Code::Other, "nothing was changed"));
     }
     let backup = if consent.dry_run { None } else { write::replace(change)? };
+    if !consent.dry_run && change.scope == Scope::Project {
+        let (old, new) = change.bytes();
+        // The file is changed, whether that can be remembered or not.
+        if let Err(failure) = trust::follow(&Places::here(), &change.file, old.as_deref(), &new) {
+            terminal.warn(failure);
+        }
+    }
     if terminal.json {
         let diff = anstream::adapter::strip_str(&diff).to_string();
         return terminal.print_json(&json!({
@@ -256,6 +277,14 @@ fn shown(line: &str) -> String {
 }
 
 impl Change {
+    /// What was and will be in the file.
+    fn bytes(&self) -> (Option<Vec<u8>>, Vec<u8>) {
+        let mark = self.old.as_ref().is_some_and(|old| old.encoding == file::Encoding::Utf8WithMark);
+        let encoded =
+            |text: &str| if mark { format!("\u{feff}{text}") } else { text.to_owned() }.into_bytes();
+        (self.old.as_ref().map(|old| encoded(&old.text)), encoded(&self.new))
+    }
+
     /// The lines that change, and those around them.
     fn diff(&self) -> String {
         let old = self.old.as_ref().map_or("", |old| old.text.as_str());

@@ -167,7 +167,8 @@ fn every_host_is_told_in_its_own_words_and_understands_them() {
             match adding(&options(&line), &places) {
                 Ok(change) => {
                     write::replace(&change).unwrap();
-                    let found = crate::config::find_in(&places, &[host]);
+                    let mut found = crate::config::find_in(&places, &[host]);
+                    found.accept(0, &places);
                     assert_eq!(found.broken.len(), 0, "{found:?}");
                     let [server] = &found.servers[..] else { panic!("{found:?}") };
                     let address = server.address.as_ref().unwrap().to_string();
@@ -186,7 +187,7 @@ fn every_host_is_told_in_its_own_words_and_understands_them() {
 }
 
 #[test]
-fn the_old_file_is_kept_and_links_and_permissions_stay() {
+fn the_old_file_is_kept_links_stay_and_nobody_else_can_read_them() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("real.json");
     fs::write(&file, "\u{feff}{}").unwrap();
@@ -199,8 +200,12 @@ fn the_old_file_is_kept_and_links_and_permissions_stay() {
     }
     #[cfg(not(unix))]
     let link = file.clone();
-    let change =
-        |new: &str| Change { file: link.clone(), old: readable(&link).unwrap(), new: new.to_owned() };
+    let change = |new: &str| Change {
+        file: link.clone(),
+        old: readable(&link).unwrap(),
+        new: new.to_owned(),
+        scope: Scope::User,
+    };
     let first = write::replace(&change("{\"a\": 1}")).unwrap().unwrap();
     let second = write::replace(&change("{\"b\": 1}")).unwrap().unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "\u{feff}{\"b\": 1}");
@@ -211,7 +216,7 @@ fn the_old_file_is_kept_and_links_and_permissions_stay() {
         use std::os::unix::fs::PermissionsExt;
         assert!(link.is_symlink());
         for file in [&file, &first] {
-            assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o640);
+            assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), if cfg!(unix) { 4 } else { 3 });
@@ -221,7 +226,7 @@ fn the_old_file_is_kept_and_links_and_permissions_stay() {
 fn what_changed_in_the_meantime_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.json");
-    let change = Change { file: file.clone(), old: None, new: "{}".to_owned() };
+    let change = Change { file: file.clone(), old: None, new: "{}".to_owned(), scope: Scope::User };
     fs::write(&file, "{\"theirs\": 1}").unwrap();
     let failure = write::replace(&change).unwrap_err();
     assert!(failure.message().contains("somebody else"), "{failure}");
@@ -237,14 +242,19 @@ fn a_full_disk_or_a_protected_file_leaves_the_old_one() {
     let file = folder.path().join("x.json");
     fs::write(&file, "{}").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-    let change = Change { file: file.clone(), old: readable(&file).unwrap(), new: "{\"a\": 1}".to_owned() };
+    let change = Change {
+        file: file.clone(),
+        old: readable(&file).unwrap(),
+        new: "{\"a\": 1}".to_owned(),
+        scope: Scope::User,
+    };
     let failure = write::replace(&change).unwrap_err();
     assert!(failure.message().contains("stays as it was: it is write-protected"), "{failure}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no half-written file is left");
     // Nothing can be created below this, whoever asks.
     let file = Path::new("/dev/null/x.json");
-    let change = Change { file: file.to_owned(), old: None, new: "{}".to_owned() };
+    let change = Change { file: file.to_owned(), old: None, new: "{}".to_owned(), scope: Scope::User };
     let failure = write::replace(&change).unwrap_err();
     assert!(failure.message().starts_with("/dev/null/x.json stays as it was: /dev/null: "), "{failure}");
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::problem::{Problem, Severity};
+use crate::redact;
 
 /// How many pieces of evidence one finding shows; more only repeat it.
 const MAX_EVIDENCE: usize = 8;
@@ -30,7 +31,7 @@ impl Finding {
         Self {
             problem,
             severity: problem.severity(),
-            summary: summary.into(),
+            summary: redact::sentence(&summary.into()),
             evidence: Vec::new(),
             fix: Vec::new(),
         }
@@ -47,7 +48,9 @@ impl Finding {
         let mut lines: Vec<String> = lines.into_iter().map(Into::into).collect();
         let more = lines.len().saturating_sub(MAX_EVIDENCE);
         lines.truncate(MAX_EVIDENCE);
-        self.evidence.extend(lines.iter().map(|line| shortened(line, MAX_EVIDENCE_CHARS)));
+        // Before it is cut: a part of a secret is not known as one.
+        let shown = lines.iter().map(|line| shortened(&redact::sentence(line), MAX_EVIDENCE_CHARS));
+        self.evidence.extend(shown);
         if more > 0 {
             self.evidence.push(format!("… and {more} more"));
         }
@@ -56,7 +59,7 @@ impl Finding {
 
     /// Adds what to do.
     pub(crate) fn fix(mut self, line: impl Into<String>) -> Self {
-        self.fix.push(line.into());
+        self.fix.push(redact::sentence(&line.into()));
         self
     }
 

@@ -22,8 +22,10 @@ pub(crate) use gather::{Children, connect};
 pub(crate) use problem::Problem;
 
 use crate::{
-    config,
+    config::{self, Host, Places},
+    depth,
     failure::{Code, Failure, Result},
+    session,
     target::{Target, TargetOptions},
     terminal::Terminal,
 };
@@ -66,7 +68,8 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let one = options.server.is_some() || !options.target.command.is_empty();
     let reports = if one {
         let target = options.target.target(options.server.as_ref(), terminal)?;
-        vec![examine(&target).await]
+        let looking = async { Ok(examine(&target).await) };
+        vec![Box::pin(session::interruptible(looking)).await?]
     } else {
         configured(options, terminal).await?
     };
@@ -76,7 +79,12 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 
 /// Looks at all servers that are configured, several at once, and tells of them in the order of the configuration.
 async fn configured(options: &Options, terminal: Terminal) -> Result<Vec<Report>> {
-    let found = config::find();
+    depth::check_all()?;
+    let places = Places::here();
+    let mut found = config::find_in(&places, &Host::ALL);
+    options.target.gate(terminal).ask_about_all(&mut found, &places)?;
+    // What its host does not use is not looked at, unless it is named.
+    found.servers.retain(|server| !server.disabled);
     if found.servers.is_empty() && found.broken.is_empty() {
         return Err(Failure::new(Code::Usage, "no servers are configured here")
             .hint("name one: toolwire doctor URL, or toolwire doctor -- COMMAND [ARGUMENTS]"));
@@ -103,7 +111,7 @@ async fn configured(options: &Options, terminal: Terminal) -> Result<Vec<Report>
             (index, report)
         });
     }
-    let mut looked = looks.join_all().await;
+    let mut looked = session::interruptible(async { Ok(looks.join_all().await) }).await?;
     looked.sort_by_key(|(index, _)| *index);
     reports.extend(looked.into_iter().map(|(_, report)| report));
     Ok(reports)

@@ -62,6 +62,8 @@ macro_rules! problems {
 problems! {
     /// The configuration of the server cannot be understood.
     ConfigBroken "config-broken" Error ConfigBroken;
+    /// The file of the project with the server is not trusted.
+    NotTrusted "not-trusted" Error NotTrusted;
     /// The folder to start it in does not exist.
     DirectoryMissing "directory-missing" Error SpawnFailed;
     /// The program is not there.

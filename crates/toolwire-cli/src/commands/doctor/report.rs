@@ -12,7 +12,7 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     render::room,
-    terminal::{Terminal, printable, wrapped},
+    terminal::{Terminal, printable, width, wrapped},
 };
 
 /// How many columns are in front of and behind the text.
@@ -50,12 +50,15 @@ impl Report {
     pub(super) fn of_failure(failure: &Failure) -> Self {
         let problem = match failure.code() {
             Code::ConfigBroken => Problem::ConfigBroken,
+            Code::NotTrusted => Problem::NotTrusted,
             Code::Timeout => Problem::Timeout,
             _ => Problem::Other,
         };
         let (name, text) =
             failure.message().split_once(": ").unwrap_or_else(|| ("configuration", failure.message()));
-        let finding = Finding::new(problem, shortened(text, 300));
+        // An excerpt of a file is lines that belong below each other.
+        let (text, excerpt) = text.split_once('\n').unwrap_or((text, ""));
+        let finding = Finding::new(problem, shortened(text, 300)).evidence(excerpt.lines());
         let finding = match failure.advice() {
             Some(advice) => finding.fix(advice),
             None => finding,
@@ -159,7 +162,9 @@ fn told(finding: &Finding) -> Vec<String> {
     let summary = wrapped(&summary, room(MARGIN));
     let mut lines: Vec<_> = summary.iter().map(|line| format!("  {line}")).collect();
     for evidence in &finding.evidence {
-        let pieces = wrapped(&printable(evidence), room(MARGIN));
+        let evidence = printable(evidence);
+        let fits = width(&evidence) <= room(MARGIN);
+        let pieces = if fits { vec![evidence] } else { wrapped(&evidence, room(MARGIN)) };
         lines.extend(pieces.iter().map(|piece| format!("    {} {piece}", "│".dimmed())));
     }
     let fixes = finding.fix.iter().flat_map(|fix| wrapped(&printable(fix), room(MARGIN)));

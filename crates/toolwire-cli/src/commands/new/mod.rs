@@ -10,8 +10,10 @@ use owo_colors::OwoColorize;
 use serde_json::json;
 
 use crate::{
+    config::Places,
     failure::{Code, Failure, Result},
     terminal::Terminal,
+    trust,
 };
 use name::Name;
 
@@ -50,6 +52,7 @@ pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     };
     let files: Vec<_> = FILES.iter().map(|(path, template)| (*path, filled(template))).collect();
     folder::create(Path::new(name.package()), &files)?;
+    trust_own(name.package(), &files, terminal);
     if terminal.json {
         let files: Vec<_> = FILES.iter().map(|(path, _)| path).collect();
         return terminal.print_json(&json!({ "created": name.package(), "files": files }));
@@ -63,6 +66,16 @@ pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
         terminal.print(format_args!("  {}\n    {line}", format_args!("# {what}").dimmed()))?;
     }
     terminal.print(format_args!("\nThe tools are in {}.", "src/lib.rs".bold()))
+}
+
+/// What this program has just written needs nobody to look at it.
+fn trust_own(folder: &str, files: &[(&str, String)], terminal: Terminal) {
+    let places = Places::here();
+    for (path, text) in files.iter().filter(|(path, _)| *path == ".mcp.json") {
+        if let Err(failure) = trust::follow(&places, &Path::new(folder).join(path), None, text.as_bytes()) {
+            terminal.warn(failure);
+        }
+    }
 }
 
 /// What stands behind `toolwire =` in the manifest.

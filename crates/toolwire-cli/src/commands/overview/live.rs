@@ -62,7 +62,7 @@ impl Line {
         let text = match &visited.outcome {
             Outcome::Works(reached) => format!("{} {name}  {} tools", "✓".green(), reached.tools),
             Outcome::Failed(_) | Outcome::Broken(_) => format!("{} {name}", "✗".red()),
-            Outcome::Off | Outcome::NotTried => format!("– {name}"),
+            Outcome::Off | Outcome::NotTried | Outcome::NotTrusted(_) => format!("– {name}"),
         };
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             line.set_style(style);

@@ -19,9 +19,11 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     config::{self, Found, Host, Places},
+    depth,
     failure::{Code, Failure, Result},
     session, target,
     terminal::Terminal,
+    trust::Gate,
 };
 use live::Live;
 use row::Row;
@@ -37,7 +39,8 @@ const AFTER_HELP: &str = "\
 Reads the settings of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Zed, Codex,
 Gemini CLI, of the project (.mcp.json or mcp.json, up to the root of the repository) and
 Toolwire's own; connects to all servers, and ends what it has started. This runs the
-programs that the settings name, as the hosts do; --no-connect runs nothing.
+programs that the settings name, as the hosts do; --no-connect runs nothing. Files of the
+project are used only if you have trusted them: see toolwire trust --help.
 
 TOKENS estimates what the list of tools costs a model: the bytes of its JSON, divided by 4.
 The exit code is 0 even if servers fail: --json tells which.
@@ -60,6 +63,10 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) no_connect: bool,
 
+    /// Use the project's files in this run, trusted or not
+    #[arg(long)]
+    pub(crate) trust: bool,
+
     /// Seconds that each server may take
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = target::seconds)]
     pub(crate) timeout: Duration,
@@ -67,15 +74,32 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { hosts: Vec::new(), no_connect: false, timeout: TIMEOUT }
+        Self { hosts: Vec::new(), no_connect: false, trust: false, timeout: TIMEOUT }
     }
+}
+
+/// Runs the program without a command. Somebody who has configured that as a server did not mean it.
+pub(crate) async fn alone(terminal: Terminal) -> Result<()> {
+    let no_connect = depth::is_child();
+    if no_connect {
+        terminal
+            .note("started as a host starts a server, so nothing is connected to; toolwire list does that");
+    }
+    run(&Options { no_connect, ..Options::default() }, terminal).await
 }
 
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
+    if !options.no_connect {
+        depth::check_all()?;
+    }
     let places = Places::here();
     let hosts = if options.hosts.is_empty() { Host::ALL.to_vec() } else { options.hosts.clone() };
-    let Found { servers, broken, searched } = config::find_in(&places, &hosts);
+    let mut found = config::find_in(&places, &hosts);
+    if !options.no_connect {
+        Gate { terminal, open: options.trust }.ask_about_all(&mut found, &places)?;
+    }
+    let Found { servers, broken, searched, .. } = found;
     if !terminal.json {
         for failure in &broken {
             terminal.warn(failure);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{
-    config::{Configured, Found, Host},
+    config::{Configured, Found, Host, Pending},
     failure::Result,
     target::Address,
 };
@@ -20,6 +20,8 @@ pub(super) struct Row {
     pub(super) address: Result<Address>,
     /// Whether all hosts have been told not to use it.
     pub(super) disabled: bool,
+    /// What is known about it while its file is not trusted.
+    pub(super) pending: Option<Pending>,
 }
 
 /// Where a server is configured.
@@ -35,7 +37,7 @@ pub(super) fn rows(servers: Vec<Configured>, all: bool) -> Vec<Row> {
     let words: Vec<_> = found.servers.iter().map(|server| word(&found, server, all)).collect();
     let mut rows: Vec<Row> = Vec::new();
     for (server, word) in found.servers.into_iter().zip(words) {
-        let Configured { name, host, file, address, disabled } = server;
+        let Configured { name, host, file, address, disabled, pending, .. } = server;
         let origin = Origin { host, file };
         if let Some(row) = rows.iter_mut().find(|row| row.name == name && is_same(&row.address, &address)) {
             row.disabled &= disabled;
@@ -44,7 +46,7 @@ pub(super) fn rows(servers: Vec<Configured>, all: bool) -> Vec<Row> {
                 row.word = word;
             }
         } else {
-            rows.push(Row { name, word, origins: vec![origin], address, disabled });
+            rows.push(Row { name, word, origins: vec![origin], address, disabled, pending });
         }
     }
     rows
@@ -58,6 +60,11 @@ fn word(found: &Found, server: &Configured, all: bool) -> String {
     if all && found.named(&server.name).is_some_and(|named| std::ptr::eq(named, server)) {
         server.name.clone()
     } else {
-        format!("{}:{}", server.host, server.name)
+        let word = format!("{}:{}", server.host, server.name);
+        // The user's own goes before the project's of the same host, which is then meant by its file.
+        match found.named(&word) {
+            Some(named) if std::ptr::eq(named, server) => word,
+            _ => format!("{}:{}", server.file.display(), server.name),
+        }
     }
 }

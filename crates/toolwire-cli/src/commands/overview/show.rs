@@ -1,6 +1,9 @@
 //! How the overview looks: a table, what failed and what helps, and a sum.
 
-use std::{fmt::Write, path::PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use owo_colors::OwoColorize;
 use serde_json::{Value, json};
@@ -13,6 +16,7 @@ use crate::{
     render::room,
     target::shell_word,
     terminal::{Table, fit, printable, printable_line, width},
+    trust,
 };
 
 /// The widest cell; names can be of any length.
@@ -33,7 +37,10 @@ pub(super) fn page(visited: &[Visited], places: &Places) -> String {
             let _ = write!(page, "\n\n{}", reason(one, failure, places));
         }
     }
-    let _ = write!(page, "\n\n{}", sum(visited));
+    for remark in untrusted(visited, places) {
+        let _ = write!(page, "\n\n{remark}");
+    }
+    let _ = write!(page, "\n\n{}", wrap(&sum(visited), room(0)).join("\n"));
     page
 }
 
@@ -43,11 +50,13 @@ fn cells(one: &Visited) -> [String; 7] {
         0 | 1 => from.to_owned(),
         more => format!("{from} +{}", more - 1),
     };
-    let via = one.row.address.as_ref().map_or("", |address| address.transport());
+    let address = one.row.address.as_ref().ok();
+    let address = address.or_else(|| one.row.pending.as_ref().map(|pending| &pending.address));
+    let via = address.map_or("", |address| address.transport());
     let state = match state(&one.outcome) {
         "ok" => "ok".green().to_string(),
         other @ ("failed" | "broken") => other.red().to_string(),
-        "auth" => "auth".yellow().to_string(),
+        other @ ("auth" | "not trusted") => other.yellow().to_string(),
         other => other.dimmed().to_string(),
     };
     let [protocol, tools, tokens] = match &one.outcome {
@@ -67,6 +76,7 @@ fn state(outcome: &Outcome) -> &'static str {
         Outcome::Failed(failure) if failure.code() == Code::AuthNeeded => "auth",
         Outcome::Failed(_) => "failed",
         Outcome::Broken(_) => "broken",
+        Outcome::NotTrusted(_) => "not trusted",
         Outcome::Off => "off",
         Outcome::NotTried => "–",
     }
@@ -107,6 +117,37 @@ fn reason(one: &Visited, failure: &Failure, places: &Places) -> String {
     text
 }
 
+/// One remark for each file that is not trusted: why its servers were not tried, and what to do.
+fn untrusted(visited: &[Visited], places: &Places) -> Vec<String> {
+    let mut files: Vec<(&Path, Vec<String>)> = Vec::new();
+    for one in visited {
+        let (Outcome::NotTrusted(_), Some(origin)) = (&one.outcome, one.row.origins.first()) else {
+            continue;
+        };
+        match files.iter_mut().find(|(file, _)| *file == origin.file) {
+            Some((_, names)) => names.push(cell(&one.row.name)),
+            None => files.push((&origin.file, vec![cell(&one.row.name)])),
+        }
+    }
+    let remark = |(file, names): (&Path, Vec<String>)| {
+        let shown = printable_line(&places.short(&file.display().to_string()));
+        let text = format!("{shown} is not trusted, so nothing of it was used: {}", names.join(", "));
+        let mut lines = wrap(&text, room(2)).into_iter();
+        let mut text = format!("{} {}", "!".yellow(), lines.next().unwrap_or_default());
+        for line in lines {
+            let _ = write!(text, "\n  {line}");
+        }
+        // The home directory has its short name only outside of quotes.
+        let word = shell_word(&shown);
+        let word =
+            if word == shown { word } else { shell_word(&printable_line(&file.display().to_string())) };
+        let help = format!("toolwire trust {word}");
+        let _ = write!(text, "\n  {} {}", "→".cyan(), help.cyan());
+        text
+    };
+    files.into_iter().map(remark).collect()
+}
+
 /// What to type next.
 fn help(one: &Visited, failure: &Failure) -> Vec<String> {
     let mut help: Vec<_> = failure.advice().map(printable).into_iter().collect();
@@ -130,6 +171,7 @@ fn sum(visited: &[Visited]) -> String {
         (count(&["failed"]), ["fails", "fail"]),
         (count(&["auth"]), ["needs auth", "need auth"]),
         (count(&["broken"]), ["is broken", "are broken"]),
+        (count(&["not trusted"]), ["is not trusted", "are not trusted"]),
         (count(&["off"]), ["is off", "are off"]),
     ];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
@@ -166,6 +208,7 @@ fn server(one: &Visited) -> Value {
     let row = &one.row;
     let state = match state(&one.outcome) {
         "–" => "unknown",
+        "not trusted" => "not-trusted",
         state => state,
     };
     let mut server = json!({
@@ -188,6 +231,12 @@ fn server(one: &Visited) -> Value {
         Outcome::Failed(failure) | Outcome::Broken(failure) => {
             server["error"] = failure.to_json()["error"].take();
             server["help"] = json!(help(one, failure));
+        }
+        Outcome::NotTrusted(failure) => {
+            server["error"] = failure.to_json()["error"].take();
+            if let Some(pending) = &row.pending {
+                server["would"] = trust::would(pending);
+            }
         }
         Outcome::Off | Outcome::NotTried => {}
     }

@@ -10,7 +10,7 @@ use super::{
     visit::{Outcome, Reached, Visited},
 };
 use crate::{
-    config::{Configured, Host, Places},
+    config::{Configured, Host, Places, Scope},
     failure::{Code, Failure},
     target::{Address, Command},
 };
@@ -21,8 +21,10 @@ fn configured(host: Host, name: &str, program: &str) -> Configured {
         name: name.to_owned(),
         host,
         file: PathBuf::from(format!("/{host}.json")),
+        scope: if host == Host::Project { Scope::Project } else { Scope::User },
         address: Ok(Address::Command(command)),
         disabled: false,
+        pending: None,
     }
 }
 

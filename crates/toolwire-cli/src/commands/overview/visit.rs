@@ -30,6 +30,8 @@ pub(super) enum Outcome {
     Failed(Failure),
     /// The configuration does not say how to reach it.
     Broken(Failure),
+    /// Its file is not trusted.
+    NotTrusted(Failure),
     /// Its hosts do not use it, so neither was it visited.
     Off,
     NotTried,
@@ -58,7 +60,11 @@ impl Visited {
             Err(failure) => {
                 // The reason moves to where it is shown.
                 row.address = Err(Failure::told(failure.code()));
-                Self { row, outcome: Outcome::Broken(failure) }
+                let outcome = match failure.code() {
+                    Code::NotTrusted => Outcome::NotTrusted(failure),
+                    _ => Outcome::Broken(failure),
+                };
+                Self { row, outcome }
             }
         }
     }

@@ -26,6 +26,7 @@ use crate::{
         web::{self, Look},
     },
     failure::{Explain, Result},
+    session,
     target::{Address, Target, TargetOptions},
     terminal::Terminal,
 };
@@ -89,7 +90,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let target = options.target.target(options.server.as_ref(), terminal)?;
     let doctor = format!("why not? toolwire doctor {}", target.typed());
     // Many connections are many states to be kept, which do not belong on the stack of every command.
-    let findings = Box::pin(examine(&target)).await.hint(doctor)?;
+    let findings = session::interruptible(Box::pin(examine(&target))).await.hint(doctor)?;
     report::print(&findings, terminal)
 }
 

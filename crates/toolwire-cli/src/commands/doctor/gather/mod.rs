@@ -93,7 +93,7 @@ impl Children {
     ) -> impl FnMut() -> std::future::Ready<std::io::Result<toolwire::transport::child::Child>> + Send {
         let (command, children) = (command.clone(), self.clone());
         move || {
-            let started = target::process(&command, stderr).spawn();
+            let started = target::start(&command, stderr);
             if let Ok(child) = &started {
                 children.0.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
             }

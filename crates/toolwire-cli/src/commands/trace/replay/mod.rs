@@ -17,10 +17,11 @@ use toolwire::{Client, client::ClientBuilder};
 use super::Recorded;
 use crate::{
     failure::{Code, Failure, Result},
+    redact::REDACTED,
     session,
     target::{self, Target, TargetOptions},
     terminal::Terminal,
-    trace::{Exchange, Outcome, REDACTED, Side},
+    trace::{Exchange, Outcome, Side},
 };
 use book::Book;
 use compare::Volatile;

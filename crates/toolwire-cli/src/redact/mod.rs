@@ -1,12 +1,28 @@
-//! Taking secrets out of what is written down.
+//! Taking secrets out of everything that leaves this program: what it prints, and what it writes down.
 //!
-//! It goes by names and by shapes, so it is a good habit and no proof: a secret in the middle of a sentence stays.
+//! There are two ways. [`known`] knows the values that configurations and command lines have given to servers, and
+//! hides them wherever they turn up: in what servers write, in what transports say, in JSON. Everything that is printed
+//! passes [`outgoing`]. The other way goes by [`names`] and shapes, for what nobody has told this program: the members
+//! of messages in a trace, a token in a URL, the excerpt of a file that cannot be read.
+//!
+//! It is a good habit and no proof: a secret that is neither configured nor called one stays. So do bytes that a
+//! server returns and that are saved or piped, because changing them would damage them.
+
+mod excerpt;
+mod known;
+mod names;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::target::{Address, Command, shell_word, without_secrets};
+use crate::target::{Address, Command, shell_word};
+
+pub(crate) use excerpt::excerpt;
+pub(crate) use known::{learn, learn_environment, learn_server, outgoing, remember_variable};
+use names::{is_placeholder, is_secret, is_token};
 
 /// What stands in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -16,34 +32,15 @@ const MAX_TEXT_DEPTH: usize = 2;
 /// How long the word after `Bearer` must be to be taken for a token.
 const MIN_TOKEN_CHARS: usize = 8;
 
-/// Parts of names that say that the value is a secret; compared without case, `-` and `_`.
-const SECRET_PARTS: [&str; 12] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "authorization",
-    "cookie",
-    "credential",
-    "privatekey",
-    "accesskey",
-    "bearer",
-];
-/// Whole names that say so.
-const SECRET_NAMES: [&str; 5] = ["pass", "pwd", "auth", "pin", "signature"];
-/// Names that only look like it.
-const HARMLESS: [&str; 1] = ["progresstoken"];
-
 /// Takes the secrets out of a message.
-pub(super) fn message(message: &mut Value) {
+pub(crate) fn message(message: &mut Value) {
     value(message, 0);
 }
 
 /// A sentence about what went wrong, without secrets: it may tell what a program has written, or a URL.
-pub(super) fn sentence(sentence: &str) -> String {
-    text(sentence, 0).into_owned()
+pub(crate) fn sentence(sentence: &str) -> String {
+    let sentence = outgoing(sentence);
+    text(&sentence, 0).into_owned()
 }
 
 fn value(of: &mut Value, depth: usize) {
@@ -64,7 +61,7 @@ fn object(members: &mut Map<String, Value>, depth: usize) {
     if members.get("mode").is_some_and(|mode| mode == "url")
         && let Some(Value::String(url)) = members.get_mut("url")
     {
-        *url = without_secrets(url);
+        *url = address_of(url);
     }
     // A header or variable that is written as a pair.
     let named =
@@ -88,15 +85,6 @@ fn hide(of: &mut Value, depth: usize) {
     }
 }
 
-fn is_secret(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    // `maxTokens` and its like count words.
-    !HARMLESS.contains(&plain.as_str())
-        && !plain.ends_with("tokens")
-        && (SECRET_NAMES.contains(&plain.as_str()) || SECRET_PARTS.iter().any(|part| plain.contains(part)))
-}
-
 /// A text without the secrets in it; borrowed if there are none.
 fn text(string: &str, depth: usize) -> Cow<'_, str> {
     if depth < MAX_TEXT_DEPTH
@@ -114,7 +102,9 @@ fn text(string: &str, depth: usize) -> Cow<'_, str> {
     for word in words {
         let bare = word.trim_end();
         let space = word.get(bare.len()..).unwrap_or_default();
-        let new = if bearer && bare.chars().count() >= MIN_TOKEN_CHARS { REDACTED.into() } else { url(bare) };
+        // A server that asks for a token names parameters after the word.
+        let token = bearer && bare.chars().count() >= MIN_TOKEN_CHARS && !bare.contains("=\"");
+        let new = if token { REDACTED.into() } else { url(bare) };
         changed |= matches!(new, Cow::Owned(_)) || new != bare;
         bearer = bare.trim_start_matches(['"', '\'']).eq_ignore_ascii_case("bearer");
         redacted.push_str(&new);
@@ -139,8 +129,10 @@ fn url(word: &str) -> Cow<'_, str> {
 
 /// `NAME=value` without the value, if the name is that of a secret.
 fn assignment(word: &str, sign: char) -> Cow<'_, str> {
-    match word.split_once(sign) {
-        Some((name, value)) if is_secret(name) && !value.is_empty() => {
+    match word.split_once(sign).filter(|_| !word.starts_with("${")) {
+        Some((name, value))
+            if (is_secret(name) || is_token(value)) && !value.is_empty() && !is_placeholder(value) =>
+        {
             format!("{name}{sign}{REDACTED}").into()
         }
         _ => word.into(),
@@ -148,11 +140,22 @@ fn assignment(word: &str, sign: char) -> Cow<'_, str> {
 }
 
 /// Where a server is, without secrets.
-pub(super) fn address(address: &Address) -> String {
+pub(crate) fn address(address: &Address) -> String {
     match address {
         Address::Command(command) => command_line(command),
-        other => other.to_string(),
+        Address::Http(remote) | Address::WebSocket(remote) => address_of(&remote.url),
+        Address::Unix(path) => format!("unix:{}", path.display()),
     }
+}
+
+/// A URL without credentials, query and fragment, and without tokens in its path, as some services have them.
+pub(crate) fn address_of(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("//") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let segments = path.split('/').map(|segment| if is_token(segment) { REDACTED } else { segment });
+    format!("{scheme}//{host}{}", segments.collect::<Vec<_>>().join("/"))
 }
 
 fn command_line(command: &Command) -> String {
@@ -160,91 +163,19 @@ fn command_line(command: &Command) -> String {
     let mut secret_follows = false;
     for arg in &command.args {
         let flag = arg.starts_with('-') && !arg.contains(['=', ' ']);
-        let word: Cow<'_, str> = if secret_follows && !flag {
+        let word: Cow<'_, str> = if (secret_follows && !flag && !is_placeholder(arg)) || is_token(arg) {
             REDACTED.into()
-        } else if arg.contains("://") {
-            url(arg)
         } else if let hidden @ Cow::Owned(_) = assignment(arg, '=') {
             hidden
+        } else if arg.contains("://") {
+            url(arg)
         } else if let hidden @ Cow::Owned(_) = assignment(arg, ':') {
             hidden
         } else {
             text(arg, 0)
         };
-        words.push(if word == REDACTED { REDACTED.to_owned() } else { shell_word(&word) });
+        words.push(if word == REDACTED { REDACTED.to_owned() } else { shell_word(&outgoing(&word)) });
         secret_follows = flag && is_secret(arg);
     }
     words.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn redacted(mut of: Value) -> Value {
-        message(&mut of);
-        of
-    }
-
-    #[test]
-    fn values_with_secret_names_are_hidden_wherever_they_are() {
-        for name in ["password", "API_KEY", "x-api-key", "accessToken", "Set-Cookie", "client_secret", "pass"]
-        {
-            let hidden = redacted(json!({"a": [{ name: "s3cret" }]}));
-            assert_eq!(hidden, json!({"a": [{ name: REDACTED }]}), "{name}");
-        }
-        assert_eq!(
-            redacted(json!({"pin": 1234, "tokens": ["a"]})),
-            json!({"pin": REDACTED, "tokens": ["a"]})
-        );
-        let headers =
-            json!([{"name": "Authorization", "value": "Basic xyz"}, {"name": "Accept", "value": "*"}]);
-        assert_eq!(redacted(headers)[0]["value"], REDACTED);
-        // A tool that gives its data as text as well.
-        let text = json!({"type": "text", "text": "{\"token\":\"s3cret\"}"});
-        assert_eq!(redacted(text)["text"], "{\"token\":\"[redacted]\"}");
-    }
-
-    #[test]
-    fn what_only_looks_secret_stays() {
-        for harmless in [
-            json!({"progressToken": "p", "maxTokens": 100, "requestState": "sealed", "author": "A"}),
-            json!({"properties": {"password": {"type": "string", "description": "The password."}}}),
-            json!({"text": "the bearer of news", "url": "https://x/?page=2", "token": null, "keys": ["a"]}),
-            json!({"text": "{\"a\": 1.0}"}),
-        ] {
-            assert_eq!(redacted(harmless.clone()), harmless);
-        }
-    }
-
-    #[test]
-    fn tokens_and_addresses_in_texts_are_hidden() {
-        for (text, expected) in [
-            ("Authorization: Bearer abcdefghij\n", "Authorization: Bearer [redacted]\n"),
-            ("see https://me:pw@host/x now", "see https://host/x now"),
-            ("https://host/x?a=1&token=abc", "https://host/x?a=1&token=[redacted]"),
-        ] {
-            assert_eq!(redacted(json!(text)), expected);
-        }
-        let page = json!({"mode": "url", "url": "https://me@host/pay?session=1", "message": "pay"});
-        assert_eq!(redacted(page)["url"], "https://host/pay");
-    }
-
-    #[test]
-    fn a_command_line_is_shown_without_its_secrets() {
-        let args =
-            ["--token", "abc", "--api-key=abc", "KEY_SECRET=abc", "-y", "--header", "Authorization: x"];
-        let command = Command {
-            program: "npx".into(),
-            args: args.map(str::to_owned).to_vec(),
-            env: vec![("TOKEN".into(), "abc".into())],
-            directory: None,
-        };
-        let shown = address(&Address::Command(command));
-        let expected = "npx --token [redacted] '--api-key=[redacted]' 'KEY_SECRET=[redacted]' -y --header \
-                        'Authorization:[redacted]'";
-        assert_eq!(shown, expected);
-    }
 }
