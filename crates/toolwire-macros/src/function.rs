@@ -47,8 +47,32 @@ pub(crate) fn check(kind: Kind, function: &ItemFn) -> Result<()> {
     if let Some(variadic) = &signature.variadic {
         return Err(Error::new_spanned(variadic, format!("a {noun} has a fixed list of arguments")));
     }
+    check_name(kind, function)?;
     check_generics(kind, function)?;
     check_return_type(noun, &signature.output.to_token_stream())
+}
+
+/// The types that need no import. A type of the same name would hide them.
+const PRIMITIVES: [&str; 17] = [
+    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
+    "isize", "f32", "f64",
+];
+
+fn check_name(kind: Kind, function: &ItemFn) -> Result<()> {
+    let (noun, name) = (kind.noun(), &function.sig.ident);
+    if !hides_a_type(function) {
+        return Ok(());
+    }
+    let message = format!(
+        "a {noun} called `{name}` would hide the type `{name}`: call the function differently, and add \
+         `name = \"{name}\"`"
+    );
+    Err(Error::new(name.span(), message))
+}
+
+/// Whether the type that carries the route cannot have the function's name.
+pub(crate) fn hides_a_type(function: &ItemFn) -> bool {
+    PRIMITIVES.iter().any(|primitive| function.sig.ident == primitive)
 }
 
 fn check_generics(kind: Kind, function: &ItemFn) -> Result<()> {

@@ -19,6 +19,18 @@ impl Kind {
         }
     }
 
+    /// The type of the route it makes, and the function that makes it.
+    ///
+    /// The latter is also the method that adds the route to a group.
+    pub(crate) fn route(self, is_template: bool) -> (&'static str, &'static str) {
+        match self {
+            Self::Tool => ("ToolRoute", "tool"),
+            Self::Prompt => ("PromptRoute", "prompt"),
+            Self::Resource if is_template => ("TemplateRoute", "template"),
+            Self::Resource => ("ResourceRoute", "resource"),
+        }
+    }
+
     /// The options it knows.
     pub(crate) fn options(self) -> &'static [&'static str] {
         match self {

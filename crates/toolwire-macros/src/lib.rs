@@ -5,11 +5,11 @@
 //! and a server cannot tell the difference. Use them through the `toolwire` crate, which the expansion
 //! refers to.
 //!
-//! An annotated function `add` becomes a value `add` that is passed to the server builder, and that can
-//! still be called like the function, for instance in a test. What the options do not offer can be added to
-//! the route: `ToolRoute::from(add).icon(…)`. As `add` is a value and not a function any more,
-//! - a local variable or parameter in the same scope cannot have the same name, and
-//! - the types in its signature must be at least as visible as the function itself.
+//! An annotated function `add` stays as it was written. Beside it there is a type `add` that carries the route, for
+//! `routes![add]`, or as `add::route()` where something is to be added that the options do not offer:
+//! `.tool(add::route().icon(…))`. So the name is taken among the types of the module, and free everywhere else:
+//! - a module and a tool of one name cannot both be in one scope; a path such as `geo::user` works, and
+//! - a tool called like a crate, for instance `url`, hides that crate there; `::url::Url` still finds it.
 //!
 //! Only free functions can be annotated, not those in an `impl`.
 
@@ -32,7 +32,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// Makes a tool of a function: its arguments are the schema, its doc comment is the description.
 ///
 /// ```
-/// use toolwire::{Context, Json, Server, tool};
+/// use toolwire::{Context, Json, Server, routes, tool};
 ///
 /// /// Adds two numbers.
 /// #[tool(read_only)]
@@ -48,7 +48,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 ///     Json(a + b)
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").tool(add).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![add]).build().unwrap();
 /// ```
 ///
 /// # Options
@@ -78,7 +78,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a prompt of a function: its arguments are the prompt's, its doc comment is the description.
 ///
 /// ```
-/// use toolwire::{Server, prompt};
+/// use toolwire::{Server, prompt, routes};
 ///
 /// /// Asks for a review.
 /// #[prompt(title = "Code review")]
@@ -91,7 +91,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     format!("Review this with at most {} remarks:\n{code}", limit.unwrap_or(5))
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").prompt(review).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![review]).build().unwrap();
 /// ```
 ///
 /// The arguments of a prompt are strings on the wire and are parsed into the types of the parameters.
@@ -104,7 +104,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a resource, or a template of resources, of a function.
 ///
 /// ```
-/// use toolwire::{Server, resource};
+/// use toolwire::{Server, resource, routes};
 ///
 /// /// The settings of the application.
 /// #[resource("config://app", mime_type = "application/toml")]
@@ -118,12 +118,11 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     format!("user number {id}")
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").resource(config).template(user).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![config, user]).build().unwrap();
 /// ```
 ///
-/// A URI with `{variables}` makes a template, for `ServerBuilder::template`; its arguments are exactly the
-/// variables, which is checked when compiling. A URI without makes a resource, for
-/// `ServerBuilder::resource`, which has no arguments. Extractors work as for [`macro@tool`]; the options
+/// A URI with `{variables}` makes a template; its arguments are exactly the variables, which is checked when
+/// compiling. A URI without makes a resource, which has no arguments. Extractors work as for [`macro@tool`]; the options
 /// after the URI are `name`, `title`, `description`, `mime_type` and `crate`.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -143,6 +142,11 @@ impl Annotated {
         function::check(kind, &function)?;
         let params = param::read_all(kind, options.uri.as_ref(), &function)?;
         Ok(Self { kind, options, function, params })
+    }
+
+    /// The type of the route, and the function that makes it.
+    fn route(&self) -> (&'static str, &'static str) {
+        self.kind.route(self.options.uri.as_ref().is_some_and(uri::Uri::is_template))
     }
 }
 

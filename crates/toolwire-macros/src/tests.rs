@@ -1,39 +1,50 @@
 //! Tests on the tokens of the expansion, without a compiler.
 
 use quote::{ToTokens, quote};
-use syn::{Expr, File, Item, ItemConst, ItemFn, ItemStruct, Stmt, parse::Parse, parse_quote, parse2};
+use syn::{
+    Expr, File, ImplItem, Item, ItemConst, ItemFn, ItemStruct, Stmt, parse::Parse, parse_quote, parse2,
+};
 
 use crate::{Tokens, docs, expand, kind::Kind};
 
 /// The items of an expansion, on both levels.
 struct Expansion {
-    value: ItemStruct,
+    function: ItemFn,
+    carrier: ItemStruct,
     inside: Vec<Item>,
 }
 
 impl Expansion {
     fn of(kind: Kind, options: Tokens, item: Tokens) -> Self {
         let file: File = parse2(expand(kind, options, item)).unwrap();
-        let [Item::Struct(value), Item::Const(ItemConst { expr, .. })] = &file.items[..] else {
-            panic!("a struct and a const, not {}", file.to_token_stream());
+        let [Item::Fn(function), Item::Struct(carrier), Item::Const(ItemConst { expr, .. })] =
+            &file.items[..]
+        else {
+            panic!("a function, a struct and a const, not {}", file.to_token_stream());
         };
         let Expr::Block(block) = &**expr else { panic!("a block") };
         let inside = block.block.stmts.iter().map(|stmt| match stmt {
             Stmt::Item(item) => item.clone(),
             _ => panic!("only items"),
         });
-        Self { value: value.clone(), inside: inside.collect() }
+        Self { function: function.clone(), carrier: carrier.clone(), inside: inside.collect() }
     }
 
-    /// The function of this name, without a comma after the last parameter.
+    /// The function that was annotated, without a comma after the last parameter and what we allow it.
+    fn written(&self) -> String {
+        let mut function = self.function.clone();
+        function.sig.inputs.pop_punct();
+        assert!(shown(function.attrs.remove(0)).contains("clippy"));
+        shown(function)
+    }
+
+    /// The function of this name inside.
     fn function(&self, name: &str) -> String {
         let found = self.inside.iter().find_map(|item| match item {
-            Item::Fn(function) if function.sig.ident == name => Some(function.clone()),
+            Item::Fn(function) if function.sig.ident == name => Some(function),
             _ => None,
         });
-        let mut function = found.unwrap();
-        function.sig.inputs.pop_punct();
-        shown(function)
+        shown(found.unwrap())
     }
 
     fn arguments(&self) -> Option<&ItemStruct> {
@@ -46,12 +57,11 @@ impl Expansion {
     /// The call that makes the route.
     fn route(&self) -> String {
         let found = self.inside.iter().find_map(|item| match item {
-            Item::Impl(item) if item.to_token_stream().to_string().contains("From") => Some(item),
+            Item::Impl(item) if item.trait_.is_none() => Some(item),
             _ => None,
         });
-        let text = found.unwrap().items[0].to_token_stream().to_string();
-        let (_, body) = text.split_once('{').unwrap();
-        shown(syn::parse_str::<Expr>(body.trim_end().strip_suffix('}').unwrap()).unwrap())
+        let [ImplItem::Fn(route)] = &found.unwrap().items[..] else { panic!("one function") };
+        shown(route.block.stmts.last().unwrap())
     }
 }
 
@@ -87,14 +97,13 @@ fn a_tool_is_the_struct_and_the_call_somebody_would_have_written() {
             ) -> String { body() }
         },
     );
-    let value = &expansion.value;
-    assert_eq!(shown(&value.vis), "pub");
-    assert!(shown(value).starts_with("# [doc = r\" Adds.\"]"), "{}", shown(value));
+    assert!(shown(&expansion.carrier).ends_with("pub struct add { }"), "{}", shown(&expansion.carrier));
     assert_eq!(
-        expansion.function("add"),
+        expansion.written(),
         parsed::<ItemFn>(quote! {
+            /// Adds.
             #[inline]
-            async fn add(a: i64, mut b: i64, State(app): State<App>) -> String { body() }
+            pub async fn add(a: i64, mut b: i64, State(app): State<App>) -> String { body() }
         })
     );
     assert_eq!(
@@ -119,7 +128,7 @@ fn a_tool_is_the_struct_and_the_call_somebody_would_have_written() {
         ::toolwire::__private::tool::<_, (::toolwire::__private::Args<__Arguments>, State<App>,)>(
             "add",
             |::toolwire::__private::Args(arguments): ::toolwire::__private::Args<__Arguments>, parameter2: State<App>|
-                __call(arguments.a, arguments.b, parameter2)
+                add(arguments.a, arguments.b, parameter2)
         ).title("Sum").description("Adds.").read_only().open_world(false)
     };
     assert_eq!(expansion.route(), parsed::<Expr>(parts));
@@ -155,7 +164,7 @@ fn the_uri_decides_between_resource_and_template() {
     );
     let route = Expansion::of(Kind::Resource, quote!("config://app", mime_type = "text/html"), item).route();
     let expected = quote! {
-        ::toolwire::__private::resource::<_, ()>("config://app", || __call()).name("config").mime_type("text/html")
+        ::toolwire::__private::resource::<_, ()>("config://app", || config()).name("config").mime_type("text/html")
     };
     assert_eq!(route, parsed::<Expr>(expected));
 
@@ -213,7 +222,7 @@ fn attributes_of_serde_and_schemars_go_to_the_field() {
     let fields = &expansion.arguments().unwrap().fields;
     assert_eq!(shown(fields), shown(quote!({ #[schemars(range(min = 1))] #[serde(alias = "y")] x: u8, })));
     assert_eq!(
-        expansion.function("f"),
+        expansion.written(),
         shown(quote!(
             fn f(#[allow(unused)] x: u8) {}
         ))
@@ -278,9 +287,10 @@ fn a_refused_function_still_has_its_name() {
         ),
     );
     let file: File = parse2(tokens).unwrap();
-    assert!(matches!(&file.items[1], Item::Struct(value) if value.ident == "config"));
-    let inside = shown(&file.items[2]);
-    assert!(inside.contains("ResourceRoute") && inside.contains("TemplateRoute"), "{inside}");
+    assert!(matches!(&file.items[1], Item::Fn(function) if function.sig.ident == "config"));
+    assert!(matches!(&file.items[2], Item::Struct(carrier) if carrier.ident == "config"));
+    let inside = shown(&file.items[3]);
+    assert!(inside.contains("ResourceRoute"), "{inside}");
     // In an `impl` nothing but the error can stand.
     let file: File = parse2(expand(
         Kind::Tool,

@@ -66,7 +66,7 @@ pub use notify::Notifier;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
 pub use reply::{Prepared, Reply};
 pub use route::{
-    Complete, Group, IntoCompletion, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, prompt, resource,
-    template, tool,
+    Complete, Group, IntoCompletion, IntoRoutes, PromptRoute, ResourceRoute, Routes, TemplateRoute,
+    ToolRoute, prompt, resource, template, tool,
 };
 pub use server::Server;

@@ -30,7 +30,7 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<()> {
-//!     let server = Server::builder("calculator", "1.0").tool(add).build()?;
+//!     let server = Server::builder("calculator", "1.0").routes(routes![add]).build()?;
 //!     server.serve(stdio()?).await?;
 //!     Ok(())
 //! }
@@ -51,8 +51,8 @@ pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Progress, Question, Server, State, StateKeys, ToolError, Uri, prompt, resource,
-    template, tool,
+    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, prompt,
+    resource, routes, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -90,7 +90,7 @@ pub mod prelude {
     #[cfg(feature = "server")]
     pub use toolwire_server::{
         Answer, Args, Ask, Context, Json, Log, Progress, Question, Server, State, ToolError, Uri, prompt,
-        resource, template, tool,
+        resource, routes, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;
@@ -115,7 +115,8 @@ pub mod __private {
     pub use schemars;
     pub use serde;
     pub use toolwire_server::{
-        Args, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, Uri, prompt, resource, template, tool,
+        Args, Group, PromptRoute, ResourceRoute, Routes, TemplateRoute, ToolRoute, Uri, prompt, resource,
+        template, tool,
     };
 }
 

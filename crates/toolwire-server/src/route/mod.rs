@@ -8,7 +8,7 @@ mod tool;
 
 pub use completion::{Complete, IntoCompletion};
 pub(crate) use completion::{Completers, run as run_completer};
-pub use group::Group;
+pub use group::{Group, IntoRoutes, Routes};
 pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};
