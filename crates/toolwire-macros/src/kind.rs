@@ -10,6 +10,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The attribute of this name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        [Self::Tool, Self::Prompt, Self::Resource].into_iter().find(|kind| kind.noun() == name)
+    }
+
     /// The word for it in messages; it is also the attribute's name.
     pub(crate) fn noun(self) -> &'static str {
         match self {
@@ -42,6 +47,7 @@ impl Kind {
                 "destructive",
                 "idempotent",
                 "open_world",
+                "lenient",
                 "crate",
             ],
             Self::Prompt => &["name", "title", "description", "crate"],

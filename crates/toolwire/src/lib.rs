@@ -43,7 +43,7 @@ pub use toolwire_client::Client;
 #[cfg(any(feature = "http-server", feature = "http-client"))]
 pub use toolwire_http as http;
 #[cfg(feature = "macros")]
-pub use toolwire_macros::{prompt, resource, tool};
+pub use toolwire_macros::{args, prompt, resource, tool, tools};
 pub use toolwire_protocol as protocol;
 pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 #[cfg(feature = "server")]
@@ -85,7 +85,7 @@ pub mod prelude {
     #[cfg(feature = "client")]
     pub use toolwire_client::Client;
     #[cfg(feature = "macros")]
-    pub use toolwire_macros::{prompt, resource, tool};
+    pub use toolwire_macros::{args, prompt, resource, tool, tools};
     pub use toolwire_protocol::wire::{Content, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
@@ -115,8 +115,12 @@ pub mod __private {
     pub use schemars;
     pub use serde;
     pub use toolwire_server::{
-        Args, Group, PromptRoute, ResourceRoute, Routes, TemplateRoute, ToolRoute, Uri, prompt, resource,
-        template, tool,
+        __private::{
+            Function, Named, NotShown, Shown, Signature, Values, try_join, variable, variable_is_absent,
+            variables,
+        },
+        Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
+        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 

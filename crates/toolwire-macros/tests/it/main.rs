@@ -1,6 +1,8 @@
 //! A server written with the attributes and one written without serve the same bytes.
 
+mod arguments;
 mod by_hand;
+mod service;
 mod session;
 mod with_macros;
 

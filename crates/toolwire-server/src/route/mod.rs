@@ -27,7 +27,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     fn of(spec: &HandlerSpec) -> Self {
-        Self { states: spec.states.clone(), logs: spec.logs, problems: Vec::new() }
+        Self { states: spec.states.clone(), logs: spec.logs, problems: spec.problems.clone() }
     }
 }
 
