@@ -109,7 +109,7 @@ async fn main() -> Result<()> {
     let server = Server::builder("booking", "1.0")
         .title("A travel agency")
         .instructions("Book journeys with `book`. It asks the user whatever it needs to know.")
-        .tool(book)
+        .routes(routes![book])
         .replay_check(true)
         .build()?;
     server.serve(stdio()?).await?;

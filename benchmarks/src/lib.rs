@@ -52,8 +52,7 @@ async fn dummy(Args(dummy): Args<Dummy>) -> String {
 pub fn server(dummies: usize) -> Result<Server> {
     // Not "bench-…": the load generator finds its own texts by that beginning.
     let mut server = Server::builder("toolwire-bench", "0.0.0")
-        .tool(echo)
-        .tool(add)
+        .routes(routes![echo, add])
         .resource(resource("bench://text", || async { "hello resource" }).name("text"));
     for n in 0..dummies {
         let about = "A dummy tool which exists to make the tool list long";

@@ -1,7 +1,7 @@
 //! Tools that ask a model or the user, in whichever way the client can be asked.
 
 use toolwire::{
-    Answer, Context, Group, Result,
+    Answer, Context, Group, Result, routes,
     schemars::{self, JsonSchema},
     serde::Deserialize,
     tool,
@@ -9,11 +9,7 @@ use toolwire::{
 };
 
 pub(super) fn routes() -> Group {
-    Group::new()
-        .tool(test_sampling)
-        .tool(test_elicitation)
-        .tool(test_missing_capability)
-        .tool(test_streaming_elicitation)
+    routes![test_sampling, test_elicitation, test_missing_capability, test_streaming_elicitation]
 }
 
 /// A question to a model.

@@ -1,7 +1,7 @@
 //! Tools that return each kind of content.
 
 use toolwire::{
-    Group, ToolError, tool,
+    Group, ToolError, routes, tool,
     wire::{AudioContent, Content, ImageContent, ResourceContents},
 };
 
@@ -13,13 +13,14 @@ pub(super) const PIXEL: &str =
 const SILENCE: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==";
 
 pub(super) fn routes() -> Group {
-    Group::new()
-        .tool(test_simple_text)
-        .tool(test_image_content)
-        .tool(test_audio_content)
-        .tool(test_embedded_resource)
-        .tool(test_multiple_content_types)
-        .tool(test_error_handling)
+    routes![
+        test_simple_text,
+        test_image_content,
+        test_audio_content,
+        test_embedded_resource,
+        test_multiple_content_types,
+        test_error_handling
+    ]
 }
 
 pub(super) fn pixel() -> Content {

@@ -3,6 +3,7 @@
 use toolwire::{
     Answer, Context, Group, Result,
     protocol::schema::elicitation_schema,
+    routes,
     schemars::{self, JsonSchema, schema_for},
     serde::{Deserialize, Serialize},
     server::{IntoToolOutput, NeedInput, Reply},
@@ -11,7 +12,7 @@ use toolwire::{
 };
 
 pub(super) fn routes() -> Group {
-    Group::new().tool(test_elicitation_sep1034_defaults).tool(test_elicitation_sep1330_enums)
+    routes![test_elicitation_sep1034_defaults, test_elicitation_sep1330_enums]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
-use toolwire::{Context, Extension, Group, Log, Progress, tool};
+use toolwire::{Context, Extension, Group, Log, Progress, routes, tool};
 use toolwire_http::server::LegacyStream;
 
 /// The pause between two messages.
@@ -13,13 +13,14 @@ const STEP: Duration = Duration::from_millis(50);
 const WORK: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> Group {
-    Group::new()
-        .tool(test_tool_with_progress)
-        .tool(test_tool_with_logging)
-        .tool(test_logging_tool)
-        .tool(test_trigger_tool_change)
-        .tool(test_trigger_prompt_change)
-        .tool(test_reconnection)
+    routes![
+        test_tool_with_progress,
+        test_tool_with_logging,
+        test_logging_tool,
+        test_trigger_tool_change,
+        test_trigger_prompt_change,
+        test_reconnection
+    ]
 }
 
 /// Reports progress three times.

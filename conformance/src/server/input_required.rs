@@ -2,7 +2,7 @@
 //! becomes of answers that are missing, wrong or tampered with, is the SDK's business.
 
 use toolwire::{
-    Context, Group, Result, prompt,
+    Context, Group, Result, prompt, routes,
     schemars::{self, JsonSchema},
     serde::Deserialize,
     server::ClientCan,
@@ -12,16 +12,17 @@ use toolwire::{
 use super::asking::{question, said};
 
 pub(super) fn routes() -> Group {
-    Group::new()
-        .tool(test_input_required_result_elicitation)
-        .tool(test_input_required_result_sampling)
-        .tool(test_input_required_result_list_roots)
-        .tool(test_input_required_result_request_state)
-        .tool(test_input_required_result_multiple_inputs)
-        .tool(test_input_required_result_multi_round)
-        .tool(test_input_required_result_tampered_state)
-        .tool(test_input_required_result_capabilities)
-        .prompt(test_input_required_result_prompt)
+    routes![
+        test_input_required_result_elicitation,
+        test_input_required_result_sampling,
+        test_input_required_result_list_roots,
+        test_input_required_result_request_state,
+        test_input_required_result_multiple_inputs,
+        test_input_required_result_multi_round,
+        test_input_required_result_tampered_state,
+        test_input_required_result_capabilities,
+        test_input_required_result_prompt
+    ]
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -20,14 +20,14 @@ pub fn server() -> Result<Server, BuildError> {
         .title("Toolwire conformance server")
         .description("Has everything that the conformance suite asks a server for.")
         // The first tool of the list is called without arguments and without capabilities, so this comes first.
-        .merge(content::routes())
-        .merge(events::routes())
-        .merge(schemas::routes())
-        .merge(asking::routes())
-        .merge(elicitation::routes())
-        .merge(input_required::routes())
-        .merge(resources::routes())
-        .merge(prompts::routes());
+        .routes(content::routes())
+        .routes(events::routes())
+        .routes(schemas::routes())
+        .routes(asking::routes())
+        .routes(elicitation::routes())
+        .routes(input_required::routes())
+        .routes(resources::routes())
+        .routes(prompts::routes());
     crate::skills::server::serve(server, crate::skills::server::sample()).build()
 }
 

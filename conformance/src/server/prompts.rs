@@ -1,20 +1,18 @@
 //! Prompts of every kind, and completions for one.
 
 use toolwire::{
-    Group, prompt,
-    server::PromptRoute,
+    Group, prompt, routes,
     wire::{Content, PromptMessage, ResourceContents, Role},
 };
 
 use super::content::pixel;
 
 pub(super) fn routes() -> Group {
-    let with_arguments = PromptRoute::from(test_prompt_with_arguments);
+    let with_arguments = test_prompt_with_arguments::route();
     Group::new()
-        .prompt(test_simple_prompt)
+        .routes(routes![test_simple_prompt])
         .prompt(with_arguments.complete("arg1", ["test value 1", "test value 2", "other value"]))
-        .prompt(test_prompt_with_embedded_resource)
-        .prompt(test_prompt_with_image)
+        .routes(routes![test_prompt_with_embedded_resource, test_prompt_with_image])
 }
 
 fn user(content: Content) -> PromptMessage {

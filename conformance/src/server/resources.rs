@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolwire::{
-    Group, Json, json, resource,
+    Group, Json, json, resource, routes,
     wire::{BlobResourceContents, ResourceContents},
 };
 
@@ -11,10 +11,7 @@ use super::content::PIXEL;
 pub(super) fn routes() -> Group {
     Group::new()
         // The first one of the list is read to see how long it may be cached.
-        .resource(static_text)
-        .resource(static_binary)
-        .resource(watched_resource)
-        .template(template_data)
+        .routes(routes![static_text, static_binary, watched_resource, template_data])
 }
 
 /// A text that never changes.

@@ -1,13 +1,13 @@
 //! Tools whose input schema is what is tested.
 
 use serde_json::Value;
-use toolwire::{Args, Group, json, tool};
+use toolwire::{Args, Group, json, routes, tool};
 
 pub(super) fn routes() -> Group {
     let composed = tool("json_schema_2020_12_tool", json_schema_2020_12)
         .description("Has an input schema that uses much of JSON Schema 2020-12.")
         .input_schema(composed_schema());
-    Group::new().tool(composed).tool(test_custom_header)
+    Group::new().tool(composed).routes(routes![test_custom_header])
 }
 
 async fn json_schema_2020_12(Args(arguments): Args<Value>) -> String {

@@ -30,8 +30,8 @@ async fn main() -> Result<()> {
     origins.retain(|word| word != "stateless");
     let server = Server::builder("interop_server", env!("CARGO_PKG_VERSION"))
         .state(lively::Counters::default())
-        .merge(catalogue::routes())
-        .merge(lively::routes())
+        .routes(catalogue::routes())
+        .routes(lively::routes())
         .build()?;
     let mut service = HttpService::builder(server).path("/mcp").sse2024("/sse", "/messages");
     if origins.len() < words {

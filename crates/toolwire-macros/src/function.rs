@@ -22,17 +22,38 @@ pub(crate) fn parse(kind: Kind, item: TokenStream) -> Result<ItemFn> {
     }
 }
 
-/// Checks everything about the signature that does not depend on the single parameter.
-pub(crate) fn check(kind: Kind, function: &ItemFn) -> Result<()> {
-    let signature = &function.sig;
+/// Checks a free function.
+pub(crate) fn check_free(kind: Kind, function: &ItemFn) -> Result<()> {
     let noun = kind.noun();
-    if let Some(FnArg::Receiver(receiver)) = signature.inputs.first() {
+    if let Some(receiver) = function.sig.receiver() {
+        return Err(Error::new_spanned(receiver, in_an_impl(noun)));
+    }
+    check_name(kind, function)?;
+    check(kind, function)?;
+    for input in &function.sig.inputs {
+        no_self_type(noun, &input.to_token_stream())?;
+    }
+    no_self_type(noun, &function.sig.output.to_token_stream())
+}
+
+/// Checks a function in an `impl` with `#[tools]`.
+pub(crate) fn check_method(kind: Kind, function: &ItemFn) -> Result<()> {
+    if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first()
+        && receiver.to_token_stream().to_string().replace(' ', "") != "&self"
+    {
         let message = format!(
-            "a {noun} is a free function and has no `self`: move it out of the `impl`, and take what it needs \
-             with `State<…>`"
+            "a {} is called by many at once, so it takes `&self`: put what it changes into a Mutex",
+            kind.noun()
         );
         return Err(Error::new_spanned(receiver, message));
     }
+    check(kind, function)
+}
+
+/// Checks everything about the signature that does not depend on the single parameter.
+fn check(kind: Kind, function: &ItemFn) -> Result<()> {
+    let signature = &function.sig;
+    let noun = kind.noun();
     let plain = |word: &str| format!("a {noun} is a plain function: remove `{word}`");
     if let Some(word) = &signature.constness {
         return Err(Error::new_spanned(word, plain("const")));
@@ -49,6 +70,29 @@ pub(crate) fn check(kind: Kind, function: &ItemFn) -> Result<()> {
     }
     check_generics(kind, function)?;
     check_return_type(noun, &signature.output.to_token_stream())
+}
+
+/// The types that need no import. A type of the same name would hide them.
+const PRIMITIVES: [&str; 17] = [
+    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
+    "isize", "f32", "f64",
+];
+
+fn check_name(kind: Kind, function: &ItemFn) -> Result<()> {
+    let (noun, name) = (kind.noun(), &function.sig.ident);
+    if !hides_a_type(function) {
+        return Ok(());
+    }
+    let message = format!(
+        "a {noun} called `{name}` would hide the type `{name}`: call the function differently, and add \
+         `name = \"{name}\"`"
+    );
+    Err(Error::new(name.span(), message))
+}
+
+/// Whether the type that carries the route cannot have the function's name.
+pub(crate) fn hides_a_type(function: &ItemFn) -> bool {
+    PRIMITIVES.iter().any(|primitive| function.sig.ident == primitive)
 }
 
 fn check_generics(kind: Kind, function: &ItemFn) -> Result<()> {
@@ -77,7 +121,7 @@ fn check_return_type(noun: &str, output: &TokenStream) -> Result<()> {
             format!("the return type of a {noun} needs a name: write the type itself instead of `impl …`");
         return Err(Error::new(span, message));
     }
-    no_self_type(noun, output)
+    Ok(())
 }
 
 /// Checks the type of a parameter. What is `'static` is allowed where the value does not come from JSON.
@@ -88,7 +132,7 @@ pub(crate) fn check_parameter_type(noun: &str, ty: &Type, from_json: bool) -> Re
             format!("an argument of a {noun} needs a concrete type: write the type instead of `impl …`");
         return Err(Error::new(span, message));
     }
-    no_self_type(noun, &tokens)?;
+    let from_json = from_json || matches!(ty, Type::Reference(_));
     match find_borrow(&tokens, from_json) {
         Some(_) if matches!(ty, Type::Reference(_)) => Err(Error::new_spanned(ty, owned_instead(noun, ty))),
         Some(span) => Err(Error::new(span, owned(noun))),
@@ -103,12 +147,13 @@ pub(crate) fn is_method(function: &ItemFn) -> bool {
 
 fn no_self_type(noun: &str, tokens: &TokenStream) -> Result<()> {
     match find_word(tokens, "Self") {
-        Some(span) => {
-            let message = format!("a {noun} is a free function: move it out of the `impl` and name the type");
-            Err(Error::new(span, message))
-        }
+        Some(span) => Err(Error::new(span, in_an_impl(noun))),
         None => Ok(()),
     }
+}
+
+fn in_an_impl(noun: &str) -> String {
+    format!("a {noun} in an `impl` needs `#[tools]` on that `impl`")
 }
 
 fn owned(noun: &str) -> String {

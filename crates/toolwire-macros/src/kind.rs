@@ -10,12 +10,29 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The attribute of this name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        [Self::Tool, Self::Prompt, Self::Resource].into_iter().find(|kind| kind.noun() == name)
+    }
+
     /// The word for it in messages; it is also the attribute's name.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Tool => "tool",
             Self::Prompt => "prompt",
             Self::Resource => "resource",
+        }
+    }
+
+    /// The type of the route it makes, and the function that makes it.
+    ///
+    /// The latter is also the method that adds the route to a group.
+    pub(crate) fn route(self, is_template: bool) -> (&'static str, &'static str) {
+        match self {
+            Self::Tool => ("ToolRoute", "tool"),
+            Self::Prompt => ("PromptRoute", "prompt"),
+            Self::Resource if is_template => ("TemplateRoute", "template"),
+            Self::Resource => ("ResourceRoute", "resource"),
         }
     }
 
@@ -30,6 +47,7 @@ impl Kind {
                 "destructive",
                 "idempotent",
                 "open_world",
+                "lenient",
                 "crate",
             ],
             Self::Prompt => &["name", "title", "description", "crate"],

@@ -1,24 +1,26 @@
-//! The attributes `#[tool]`, `#[prompt]` and `#[resource]`.
+//! The attributes `#[tool]`, `#[prompt]`, `#[resource]`, `#[tools]` and `#[args]`.
 //!
-//! They are sugar and nothing else: each one writes the argument struct and the call of
-//! `tool(name, handler)`, `prompt(…)`, `resource(…)` or `template(…)` that one could have written by hand,
-//! and a server cannot tell the difference. Use them through the `toolwire` crate, which the expansion
-//! refers to.
+//! They are sugar and nothing else: each one writes the call of `tool(name, handler)`, `prompt(…)`, `resource(…)` or
+//! `template(…)` that one could have written by hand, and a client cannot tell the difference. Use them through the
+//! `toolwire` crate, which the expansion refers to.
 //!
-//! An annotated function `add` becomes a value `add` that is passed to the server builder, and that can
-//! still be called like the function, for instance in a test. What the options do not offer can be added to
-//! the route: `ToolRoute::from(add).icon(…)`. As `add` is a value and not a function any more,
-//! - a local variable or parameter in the same scope cannot have the same name, and
-//! - the types in its signature must be at least as visible as the function itself.
+//! An annotated function `add` stays as it was written. Beside it there is a type `add` that carries the route, for
+//! `routes![add]`, or as `add::route()` where something is to be added that the options do not offer:
+//! `.tool(add::route().icon(…))`. So the name is taken among the types of the module, and free everywhere else:
+//! - a module and a tool of one name cannot both be in one scope; a path such as `geo::user` works, and
+//! - a tool called like a crate, for instance `url`, hides that crate there; `::url::Url` still finds it.
 //!
-//! Only free functions can be annotated, not those in an `impl`.
+//! Functions in an `impl` are annotated the same way, under [`#[tools]`](macro@tools) on the `impl`.
 
+mod args;
 mod docs;
 mod emit;
 mod function;
 mod kind;
 mod options;
 mod param;
+mod route;
+mod service;
 #[cfg(test)]
 mod tests;
 mod uri;
@@ -32,7 +34,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// Makes a tool of a function: its arguments are the schema, its doc comment is the description.
 ///
 /// ```
-/// use toolwire::{Context, Json, Server, tool};
+/// use toolwire::{Context, Json, Server, routes, tool};
 ///
 /// /// Adds two numbers.
 /// #[tool(read_only)]
@@ -48,7 +50,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 ///     Json(a + b)
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").tool(add).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![add]).build().unwrap();
 /// ```
 ///
 /// # Options
@@ -56,13 +58,18 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// - `title = "…"`: a name for people.
 /// - `description = "…"`, or a macro such as `include_str!("…")`: used instead of the doc comment.
 /// - `read_only`, `destructive`, `idempotent`, `open_world = true` or `false`: hints for the client.
+/// - `lenient`: unknown arguments are ignored, and numbers and booleans are read from strings.
 /// - `crate = "…"`: the path of the `toolwire` crate, if it is not `::toolwire`.
 ///
 /// # Parameters
-/// A parameter is an extractor if its type is called `Args`, `State`, `Context`, `Client`, `Progress`, `Log`,
-/// `Meta`, `Uri` or `Extension`, or is an `Option` or `Result` of one. Every other parameter is an argument
-/// that the caller gives by name. `Option<T>` need not be given. `#[extract]` makes an extractor of a
-/// parameter whose type is called differently, `#[arg]` makes an argument of any parameter.
+/// The type of a parameter decides where its value comes from. What has `FromContext` is an extractor: `Context`,
+/// `State<S>`, `Progress`, `Log`, `Args<T>`, your own, and an `Option` or `Result` of one. What has `Deserialize` and
+/// `JsonSchema` is an argument that the caller gives by name; `Option<T>` need not be given. A type that has both does
+/// not compile until `#[extract]` or `#[arg]` says which is meant, so that what the server finds out for itself never
+/// becomes something the caller may send.
+///
+/// An argument that the tool does not know is answered with the name that was probably meant, unless the tool is
+/// `lenient`. `null` stands for an argument that is not given.
 ///
 /// The doc comment of an argument is its description in the schema. `#[arg(…)]` takes
 /// - `rename = "…"`: the name on the wire,
@@ -78,7 +85,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a prompt of a function: its arguments are the prompt's, its doc comment is the description.
 ///
 /// ```
-/// use toolwire::{Server, prompt};
+/// use toolwire::{Server, prompt, routes};
 ///
 /// /// Asks for a review.
 /// #[prompt(title = "Code review")]
@@ -91,7 +98,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     format!("Review this with at most {} remarks:\n{code}", limit.unwrap_or(5))
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").prompt(review).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![review]).build().unwrap();
 /// ```
 ///
 /// The arguments of a prompt are strings on the wire and are parsed into the types of the parameters.
@@ -104,7 +111,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a resource, or a template of resources, of a function.
 ///
 /// ```
-/// use toolwire::{Server, resource};
+/// use toolwire::{Server, resource, routes};
 ///
 /// /// The settings of the application.
 /// #[resource("config://app", mime_type = "application/toml")]
@@ -118,16 +125,92 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     format!("user number {id}")
 /// }
 ///
-/// let server = Server::builder("demo", "1.0").resource(config).template(user).build().unwrap();
+/// let server = Server::builder("demo", "1.0").routes(routes![config, user]).build().unwrap();
 /// ```
 ///
-/// A URI with `{variables}` makes a template, for `ServerBuilder::template`; its arguments are exactly the
-/// variables, which is checked when compiling. A URI without makes a resource, for
-/// `ServerBuilder::resource`, which has no arguments. Extractors work as for [`macro@tool`]; the options
+/// A URI with `{variables}` makes a template; its arguments are exactly the variables, which is checked when
+/// compiling. A URI without makes a resource, which has no arguments. Extractors work as for [`macro@tool`]; the options
 /// after the URI are `name`, `title`, `description`, `mime_type` and `crate`.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Resource, options.into(), item.into()).into()
+}
+
+/// Makes one set of routes of the functions of an `impl`, which share the value they belong to.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use toolwire::{Result, Server, tools};
+///
+/// #[derive(Default)]
+/// struct Library { books: Mutex<Vec<String>> }
+///
+/// #[tools]
+/// impl Library {
+///     /// Finds books by title.
+///     #[tool(read_only)]
+///     async fn search(&self, query: String, limit: Option<usize>) -> Result<String> {
+///         let books = self.books.lock().map_err(|_| "the library is closed")?;
+///         let found: Vec<&str> = books.iter().map(|book| &**book).filter(|book| book.contains(&query)).collect();
+///         Ok(found.into_iter().take(limit.unwrap_or(10)).collect::<Vec<_>>().join("\n"))
+///     }
+///
+///     #[resource("library://rules")]
+///     async fn rules(&self) -> &'static str {
+///         "Be quiet."
+///     }
+///
+///     #[prompt]
+///     async fn recommend(topic: String) -> String {
+///         format!("Recommend me a book on {topic}.")
+///     }
+///
+///     fn count(&self) -> usize {
+///         self.books.lock().map_or(0, |books| books.len())
+///     }
+/// }
+///
+/// let server = Server::builder("library", "1.0").routes(Library::default()).build().unwrap();
+/// ```
+///
+/// The `impl` stays as it is, without our attributes, and the type gets the trait `Routes`. `.routes(…)` takes a value of
+/// it, or an `Arc` that others hold as well. Functions take `&self` or no receiver at all. They can use the type
+/// parameters of the `impl` anywhere but in the types of their arguments.
+///
+/// # Options
+/// - `fn = name`: instead of the trait, the type gets a function `name(self: &Arc<Self>) -> Group`. With it a type can
+///   have more than one such `impl`.
+/// - `crate = "…"`: the path of the `toolwire` crate, if it is not `::toolwire`.
+#[proc_macro_attribute]
+pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
+    service::expand(options.into(), item.into()).into()
+}
+
+/// Makes a struct or an enum fit for arguments: derives `Deserialize`, `Serialize` and `JsonSchema`.
+///
+/// The derives come through `toolwire`, so that neither serde nor schemars has to be among the dependencies.
+///
+/// ```
+/// use toolwire::{Args, args, tool};
+///
+/// #[args]
+/// struct Search {
+///     /// What to look for.
+///     query: String,
+///     #[serde(default)]
+///     #[schemars(range(max = 100))]
+///     limit: u8,
+/// }
+///
+/// async fn search(Args(search): Args<Search>) -> String {
+///     format!("{} {}", search.query, search.limit)
+/// }
+/// ```
+///
+/// The only option is `crate = "…"`, the path of the `toolwire` crate, if it is not `::toolwire`.
+#[proc_macro_attribute]
+pub fn args(options: TokenStream, item: TokenStream) -> TokenStream {
+    args::expand(options.into(), item.into()).into()
 }
 
 /// Everything that is known of an annotated function, checked.
@@ -139,10 +222,30 @@ struct Annotated {
 }
 
 impl Annotated {
+    /// A free function.
     fn new(kind: Kind, options: Options, function: ItemFn) -> syn::Result<Self> {
-        function::check(kind, &function)?;
+        function::check_free(kind, &function)?;
+        Self::checked(kind, options, function)
+    }
+
+    /// A function in an `impl` with `#[tools]`.
+    fn method(kind: Kind, options: Options, function: ItemFn) -> syn::Result<Self> {
+        function::check_method(kind, &function)?;
+        Self::checked(kind, options, function)
+    }
+
+    fn checked(kind: Kind, options: Options, function: ItemFn) -> syn::Result<Self> {
         let params = param::read_all(kind, options.uri.as_ref(), &function)?;
         Ok(Self { kind, options, function, params })
+    }
+
+    /// The type of the route, and the function that makes it.
+    fn route(&self) -> (&'static str, &'static str) {
+        self.kind.route(self.options.uri.as_ref().is_some_and(uri::Uri::is_template))
+    }
+
+    fn has_receiver(&self) -> bool {
+        self.function.sig.receiver().is_some()
     }
 }
 

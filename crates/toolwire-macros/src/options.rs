@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) hints: Vec<Ident>,
     pub(crate) open_world: Option<LitBool>,
     pub(crate) krate: Path,
+    /// Whether the path of the crate was given here.
+    pub(crate) krate_given: bool,
 }
 
 /// Where the expansion finds the facade unless told otherwise.
@@ -53,6 +55,7 @@ impl Options {
             hints: Vec::new(),
             open_world: None,
             krate: default_crate(),
+            krate_given: false,
         }
     }
 
@@ -74,7 +77,10 @@ impl Options {
             "description" => self.description = Some(read_description(option, input)?),
             "mime_type" => self.mime_type = Some(read_text(option, input)?),
             "open_world" => self.open_world = Some(read_bool(option, input)?),
-            "crate" => self.krate = read_path(option, input)?,
+            "crate" => {
+                self.krate = read_path(option, input)?;
+                self.krate_given = true;
+            }
             word => {
                 if input.peek(Token![=]) {
                     return Err(Error::new(
@@ -195,7 +201,7 @@ fn read_bool(option: &Ident, input: ParseStream<'_>) -> Result<LitBool> {
     input.parse()
 }
 
-fn read_path(option: &Ident, input: ParseStream<'_>) -> Result<Path> {
+pub(crate) fn read_path(option: &Ident, input: ParseStream<'_>) -> Result<Path> {
     let text = read_text(option, input)?;
     text.parse_with(Path::parse_mod_style).map_err(|_| {
         Error::new(text.span(), "`crate` needs the path of the toolwire crate: `crate = \"::my::toolwire\"`")

@@ -1,57 +1,51 @@
 //! Tests on the tokens of the expansion, without a compiler.
 
 use quote::{ToTokens, quote};
-use syn::{Expr, File, Item, ItemConst, ItemFn, ItemStruct, Stmt, parse::Parse, parse_quote, parse2};
+use syn::{
+    Expr, File, ImplItem, Item, ItemConst, ItemFn, ItemStruct, Stmt, parse::Parse, parse_quote, parse2,
+};
 
-use crate::{Tokens, docs, expand, kind::Kind};
+use crate::{Tokens, docs, expand, kind::Kind, service};
 
 /// The items of an expansion, on both levels.
 struct Expansion {
-    value: ItemStruct,
+    function: ItemFn,
+    carrier: ItemStruct,
     inside: Vec<Item>,
 }
 
 impl Expansion {
     fn of(kind: Kind, options: Tokens, item: Tokens) -> Self {
         let file: File = parse2(expand(kind, options, item)).unwrap();
-        let [Item::Struct(value), Item::Const(ItemConst { expr, .. })] = &file.items[..] else {
-            panic!("a struct and a const, not {}", file.to_token_stream());
+        let [Item::Fn(function), Item::Struct(carrier), Item::Const(ItemConst { expr, .. })] =
+            &file.items[..]
+        else {
+            panic!("a function, a struct and a const, not {}", file.to_token_stream());
         };
         let Expr::Block(block) = &**expr else { panic!("a block") };
         let inside = block.block.stmts.iter().map(|stmt| match stmt {
             Stmt::Item(item) => item.clone(),
             _ => panic!("only items"),
         });
-        Self { value: value.clone(), inside: inside.collect() }
+        Self { function: function.clone(), carrier: carrier.clone(), inside: inside.collect() }
     }
 
-    /// The function of this name, without a comma after the last parameter.
-    fn function(&self, name: &str) -> String {
-        let found = self.inside.iter().find_map(|item| match item {
-            Item::Fn(function) if function.sig.ident == name => Some(function.clone()),
-            _ => None,
-        });
-        let mut function = found.unwrap();
+    /// The function that was annotated, without a comma after the last parameter and what we allow it.
+    fn written(&self) -> String {
+        let mut function = self.function.clone();
         function.sig.inputs.pop_punct();
+        assert!(shown(function.attrs.remove(0)).contains("clippy"));
         shown(function)
-    }
-
-    fn arguments(&self) -> Option<&ItemStruct> {
-        self.inside.iter().find_map(|item| match item {
-            Item::Struct(item) => Some(item),
-            _ => None,
-        })
     }
 
     /// The call that makes the route.
     fn route(&self) -> String {
         let found = self.inside.iter().find_map(|item| match item {
-            Item::Impl(item) if item.to_token_stream().to_string().contains("From") => Some(item),
+            Item::Impl(item) if item.trait_.is_none() => Some(item),
             _ => None,
         });
-        let text = found.unwrap().items[0].to_token_stream().to_string();
-        let (_, body) = text.split_once('{').unwrap();
-        shown(syn::parse_str::<Expr>(body.trim_end().strip_suffix('}').unwrap()).unwrap())
+        let [ImplItem::Fn(route)] = &found.unwrap().items[..] else { panic!("one function") };
+        shown(route.block.stmts.last().unwrap())
     }
 }
 
@@ -72,7 +66,7 @@ fn refusal(kind: Kind, options: Tokens, item: Tokens) -> String {
 }
 
 #[test]
-fn a_tool_is_the_struct_and_the_call_somebody_would_have_written() {
+fn the_function_stays_and_a_type_beside_it_has_the_route() {
     let expansion = Expansion::of(
         Kind::Tool,
         quote!(title = "Sum", read_only, open_world = false),
@@ -87,63 +81,53 @@ fn a_tool_is_the_struct_and_the_call_somebody_would_have_written() {
             ) -> String { body() }
         },
     );
-    let value = &expansion.value;
-    assert_eq!(shown(&value.vis), "pub");
-    assert!(shown(value).starts_with("# [doc = r\" Adds.\"]"), "{}", shown(value));
+    assert!(shown(&expansion.carrier).ends_with("pub struct add { }"), "{}", shown(&expansion.carrier));
     assert_eq!(
-        expansion.function("add"),
+        expansion.written(),
         parsed::<ItemFn>(quote! {
+            /// Adds.
             #[inline]
-            async fn add(a: i64, mut b: i64, State(app): State<App>) -> String { body() }
+            pub async fn add(a: i64, mut b: i64, State(app): State<App>) -> String { body() }
         })
     );
-    assert_eq!(
-        expansion.function("__default_b"),
-        shown(quote!(
-            fn __default_b() -> i64 {
-                3
-            }
-        ))
+    let route = expansion.route();
+    has(
+        &route,
+        &[
+            r#"::toolwire::__private::tool("add",::toolwire::__private::Function::new("#,
+            r#"<i64 as ::toolwire::__private::Parameter<_>>::describe(spec,::toolwire::__private::Named::new(0usize,"a").description("One."))"#,
+            r#"::toolwire::__private::Named::new(1usize,"bee").default("#,
+            "<i64 as ::toolwire::__private::Parameter<::toolwire::__private::Given>>::take(&cx,values.slot(1usize)).await",
+            "<State<App> as ::toolwire::__private::FromContext>::from_context(&cx)",
+            "::toolwire::__private::Values::<3usize>::split(&cx,&signature)?",
+            "Ok::<_,::toolwire::__private::Rejection>(add(parameter0,parameter1,parameter2).await)",
+            r#".title("Sum").description("Adds.").read_only().open_world(false)"#,
+        ],
     );
-    assert_eq!(
-        shown(&expansion.arguments().unwrap().fields),
-        shown(quote! {{
-            /// One.
-            a: i64,
-            #[serde(rename = "bee")]
-            #[serde(default = "__default_b")]
-            b: i64,
-        }})
-    );
-    let parts = quote! {
-        ::toolwire::__private::tool::<_, (::toolwire::__private::Args<__Arguments>, State<App>,)>(
-            "add",
-            |::toolwire::__private::Args(arguments): ::toolwire::__private::Args<__Arguments>, parameter2: State<App>|
-                __call(arguments.a, arguments.b, parameter2)
-        ).title("Sum").description("Adds.").read_only().open_world(false)
-    };
-    assert_eq!(expansion.route(), parsed::<Expr>(parts));
+}
+
+/// Checks that these parts are in an expansion, however it is spaced.
+fn has(route: &str, parts: &[&str]) {
+    let squeezed = |text: &str| text.replace(char::is_whitespace, "");
+    for part in parts {
+        assert!(squeezed(route).contains(&squeezed(part)), "{part}\n{route}");
+    }
 }
 
 #[test]
-fn a_function_without_arguments_needs_no_struct() {
-    let expansion = Expansion::of(
+fn a_function_without_parameters_takes_nothing_apart() {
+    let route = Expansion::of(
         Kind::Prompt,
         quote!(),
         quote!(
-            fn hello(cx: Context) -> String {
+            async fn hello() -> String {
                 body()
             }
         ),
-    );
-    assert!(expansion.arguments().is_none());
-    let route = quote! {
-        ::toolwire::__private::prompt::<_, (Context,)>(
-            "hello",
-            |parameter0: Context| async move { hello(parameter0) }
-        )
-    };
-    assert_eq!(expansion.route(), parsed::<Expr>(route));
+    )
+    .route();
+    assert!(!route.contains("Values"), "{route}");
+    has(&route, &["hello().await"]);
 }
 
 #[test]
@@ -154,71 +138,53 @@ fn the_uri_decides_between_resource_and_template() {
         }
     );
     let route = Expansion::of(Kind::Resource, quote!("config://app", mime_type = "text/html"), item).route();
-    let expected = quote! {
-        ::toolwire::__private::resource::<_, ()>("config://app", || __call()).name("config").mime_type("text/html")
-    };
-    assert_eq!(route, parsed::<Expr>(expected));
+    has(&route, &["::toolwire::__private::resource(", r#".name("config").mime_type("text/html")}"#]);
 
     let item = quote!(
-        async fn user(id: u64) -> String {
+        async fn user(id: u64, cx: Context) -> String {
             body()
         }
     );
-    let expansion = Expansion::of(Kind::Resource, quote!("users://{id}", name = "one user"), item);
-    let route = expansion.route();
-    assert!(route.starts_with(&shown(quote!(::toolwire::__private::template::<_, ))), "{route}");
-    assert!(route.contains(&shown(quote!(::toolwire::__private::Uri(arguments)))), "{route}");
-    assert!(route.ends_with(&shown(quote!(.name("one user")))), "{route}");
-    assert!(!shown(expansion.arguments()).contains("JsonSchema"), "variables have no schema");
-}
-
-#[test]
-fn extractors_are_known_by_their_name_or_by_an_attribute() {
-    for ty in
-        ["Args<T>", "toolwire::Context", "Option<State<App>>", "Result<Extension<P>, Rejection>", "(Meta)"]
-    {
-        let ty: syn::Type = syn::parse_str(ty).unwrap();
-        let expansion = Expansion::of(Kind::Tool, quote!(), quote!(fn f(x: #ty) {}));
-        assert!(expansion.arguments().is_none(), "{}", shown(ty));
-    }
-    for ty in ["String", "Option<String>", "Vec<Context>", "Contexts"] {
-        let ty: syn::Type = syn::parse_str(ty).unwrap();
-        let expansion = Expansion::of(Kind::Tool, quote!(), quote!(fn f(x: #ty) {}));
-        assert!(expansion.arguments().is_some(), "{}", shown(ty));
-        let expansion = Expansion::of(Kind::Tool, quote!(), quote!(fn f(#[extract] x: #ty) {}));
-        assert!(expansion.arguments().is_none(), "{}", shown(ty));
-    }
-    let forced = Expansion::of(
-        Kind::Tool,
-        quote!(),
-        quote!(
-            fn f(#[arg] meta: Meta) {}
-        ),
+    let route = Expansion::of(Kind::Resource, quote!("users://{id}", name = "one user"), item).route();
+    has(
+        &route,
+        &[
+            "::toolwire::__private::template(",
+            r#"::toolwire::__private::variable::<u64>(&cx,"id")"#,
+            "<Context as ::toolwire::__private::FromContext>::from_context(&cx)",
+            r#".name("one user")"#,
+        ],
     );
-    assert!(forced.arguments().is_some());
 }
 
 #[test]
-fn attributes_of_serde_and_schemars_go_to_the_field() {
+fn attributes_of_serde_and_schemars_go_to_a_field() {
     let item = quote!(
         fn f(
             #[schemars(range(min = 1))]
-            #[serde(alias = "y")]
+            #[serde(alias = "y", default = "zero")]
             #[allow(unused)]
             x: u8,
         ) {
         }
     );
     let expansion = Expansion::of(Kind::Tool, quote!(crate = "my::wire"), item);
-    let fields = &expansion.arguments().unwrap().fields;
-    assert_eq!(shown(fields), shown(quote!({ #[schemars(range(min = 1))] #[serde(alias = "y")] x: u8, })));
+    let route = expansion.route();
+    has(
+        &route,
+        &[
+            r#"struct __Field0 {#[schemars(range(min = 1))] #[serde(alias = "y", default = "zero")] x: u8 }"#,
+            r#"spec.field::<__Field0>(0usize,&["y"]);"#,
+            "values.field::<__Field0>(&cx).map(|all|all.x)",
+            r#"#[serde(crate = "my::wire::__private::serde")]"#,
+        ],
+    );
     assert_eq!(
-        expansion.function("f"),
+        expansion.written(),
         shown(quote!(
             fn f(#[allow(unused)] x: u8) {}
         ))
     );
-    assert!(shown(expansion.arguments()).contains("crate = \"my::wire::__private::serde\""));
 }
 
 #[test]
@@ -263,9 +229,8 @@ fn the_given_description_wins() {
             x: u8,
         ) {}
     };
-    let expansion = Expansion::of(Kind::Tool, quote!(description = include_str!("f.md")), item);
-    assert!(expansion.route().ends_with(&shown(quote!(.description(include_str!("f.md"))))));
-    assert_eq!(shown(&expansion.arguments().unwrap().fields), shown(quote!({ #[doc = "Given."] x: u8, })));
+    let route = Expansion::of(Kind::Tool, quote!(description = include_str!("f.md")), item).route();
+    has(&route, &[r#".description(include_str!("f.md"))}"#, r#".description("Given.")"#]);
 }
 
 #[test]
@@ -278,9 +243,10 @@ fn a_refused_function_still_has_its_name() {
         ),
     );
     let file: File = parse2(tokens).unwrap();
-    assert!(matches!(&file.items[1], Item::Struct(value) if value.ident == "config"));
-    let inside = shown(&file.items[2]);
-    assert!(inside.contains("ResourceRoute") && inside.contains("TemplateRoute"), "{inside}");
+    assert!(matches!(&file.items[1], Item::Fn(function) if function.sig.ident == "config"));
+    assert!(matches!(&file.items[2], Item::Struct(carrier) if carrier.ident == "config"));
+    let inside = shown(&file.items[3]);
+    assert!(inside.contains("ResourceRoute"), "{inside}");
     // In an `impl` nothing but the error can stand.
     let file: File = parse2(expand(
         Kind::Tool,
@@ -346,15 +312,6 @@ fn refusals_say_what_to_do() {
             tool(
                 quote!(),
                 quote!(
-                    fn f(x: Args<T>, y: u8) {}
-                ),
-            ),
-            "`Args<T>` already takes all the arguments",
-        ),
-        (
-            tool(
-                quote!(),
-                quote!(
                     fn f() -> Option<impl Display> {}
                 ),
             ),
@@ -375,7 +332,7 @@ fn refusals_say_what_to_do() {
                 Kind::Resource,
                 quote!("x://{a}"),
                 quote!(
-                    fn f(b: u8) {}
+                    fn f(#[arg] b: u8) {}
                 ),
             ),
             "`b` is no variable of the URI",
@@ -397,20 +354,36 @@ fn refusals_say_what_to_do() {
 
 #[test]
 fn what_lives_for_ever_can_be_extracted() {
-    let expansion = Expansion::of(
-        Kind::Tool,
-        quote!(),
-        quote!(
-            fn f(State(s): State<&'static str>, c: Cow<'static, str>) {}
-        ),
+    let item = quote!(
+        fn f(State(s): State<&'static str>, own: Own<&'static str>, c: Cow<'static, str>) {}
     );
-    assert!(expansion.arguments().is_some());
+    Expansion::of(Kind::Tool, quote!(), item);
     let said = refusal(
         Kind::Tool,
         quote!(),
         quote!(
-            fn f(s: Vec<&'static str>) {}
+            fn f(#[arg] s: Vec<&'static str>) {}
         ),
     );
     assert!(said.starts_with("a tool owns its arguments"), "{said}");
+}
+
+#[test]
+fn an_impl_keeps_everything_but_our_attributes() {
+    let item = quote! {
+        impl<T: Show> Library<T> {
+            /// Finds.
+            #[tool(read_only)]
+            async fn find(&self, #[arg(default)] query: String) -> String { body() }
+            fn count(&self) -> usize { 3 }
+        }
+    };
+    let tokens = service::expand(quote!(), item.clone());
+    let file: File = parse2(tokens).unwrap();
+    let [Item::Impl(service), Item::Impl(routes)] = &file.items[..] else { panic!("two impls") };
+    has(&shown(service), &["async fn find(&self, query: String)", "fn count(&self) -> usize { 3 }"]);
+    has(&shown(routes), &["Routes for Library<T>", "Self::find(&this,parameter0).await"]);
+
+    let tokens = shown(service::expand(quote!(fn = admin), item));
+    has(&tokens, &["pub fn admin(self: &::std::sync::Arc<Self>)"]);
 }

@@ -17,8 +17,8 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    Context, Extensions, Group, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer, Server,
-    StateKeys, TemplateRoute, ToolRoute,
+    Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
+    Server, StateKeys, TemplateRoute, ToolRoute,
     admission::Admission,
     catalog::{Announced, Catalog, Registry},
     dispatch,
@@ -124,9 +124,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds the routes of a group.
-    pub fn merge(mut self, group: Group) -> Self {
-        self.routes = self.routes.merge(group);
+    /// Adds the routes of a list made by [`routes!`](crate::routes), of a [`Group`], or of a service.
+    pub fn routes(mut self, routes: impl IntoRoutes) -> Self {
+        self.routes = self.routes.routes(routes);
         self
     }
 

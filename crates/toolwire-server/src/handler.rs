@@ -4,12 +4,18 @@
 //! parameter `In` is the tuple of those arguments; it only keeps the compiler's bookkeeping straight and
 //! can be ignored.
 
-use std::{any::TypeId, future::Future, pin::Pin, sync::Arc};
+use std::{any::TypeId, fmt, future::Future, pin::Pin, sync::Arc};
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use toolwire_protocol::RpcError;
 
-use crate::{Context, Reply, ask::AskError, schema::Shape};
+use crate::{
+    Context, Reply,
+    ask::AskError,
+    parameter::{Table, TableBuilder},
+    schema::Shape,
+};
 
 /// A value that is made from a request before the handler runs: an extractor.
 ///
@@ -31,8 +37,9 @@ use crate::{Context, Reply, ask::AskError, schema::Shape};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted from a request",
     label = "not an extractor",
-    note = "handler arguments are extractors: `Args<T>` for the arguments, `State<S>`, `Context`, `Client`, `Progress`, `Log`, `Meta`, `Uri<T>`, `Extension<T>`, or an `Option` of one",
-    note = "for a plain argument such as `city: String`, put `#[tool]` on the function, or collect the arguments in a struct and take `Args<YourStruct>`"
+    note = "extractors are `Args<T>` for all the arguments, `State<S>`, `Context`, `Client`, `Progress`, `Log`, `Meta`, `Uri<T>`, `Extension<T>`, whatever has `FromContext`, and an `Option` of one",
+    note = "for a plain argument such as `city: String`, put `#[tool]` on the function and give the parameter a plain name, or collect the arguments in a struct and take `Args<YourStruct>`",
+    note = "the arguments of a resource are the variables of its URI: write `{{city}}` there"
 )]
 pub trait FromContext: Sized + Send {
     /// Makes the value, or says why it cannot.
@@ -41,6 +48,11 @@ pub trait FromContext: Sized + Send {
     /// Tells registration what the value needs: a schema, a state, a log.
     fn describe(spec: &mut HandlerSpec) {
         let _ = spec;
+    }
+
+    /// The same where the value is taken as an `Option`, and may therefore be absent.
+    fn describe_optional(spec: &mut HandlerSpec) {
+        Self::describe(spec);
     }
 }
 
@@ -55,7 +67,41 @@ pub enum Rejection {
     Ask(AskError),
     /// Anything else: the request ends with this error.
     Fault(RpcError),
+    /// What was asked for is not there, which is no error to whoever takes an `Option` of it. To everybody else it is
+    /// this one.
+    Absent(Box<Self>),
 }
+
+impl Rejection {
+    /// What the extractor looks for is not there at all: an `Option` of it is `None`. Everybody else gets `otherwise`.
+    ///
+    /// Use it for what may rightly be missing, and for nothing else: a token that is there and not valid is no reason to
+    /// go on without one.
+    pub fn absent(otherwise: impl Into<Self>) -> Self {
+        Self::Absent(Box::new(otherwise.into()))
+    }
+
+    /// The reason, whether it would have been one to an `Option` or not.
+    pub(crate) fn reason(self) -> Self {
+        match self {
+            Self::Absent(otherwise) => otherwise.reason(),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArguments(reason) => f.write_str(reason),
+            Self::Ask(error) => error.fmt(f),
+            Self::Fault(error) => error.fmt(f),
+            Self::Absent(otherwise) => otherwise.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
 
 impl From<RpcError> for Rejection {
     fn from(error: RpcError) -> Self {
@@ -64,9 +110,14 @@ impl From<RpcError> for Rejection {
 }
 
 /// What a handler's arguments and return type say about it, collected at registration.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HandlerSpec {
     pub(crate) input: Option<Arc<Shape>>,
+    /// The arguments that are taken one by one.
+    pub(crate) parameters: TableBuilder,
+    /// The arguments that a question is about, if nothing else says what they are.
+    pub(crate) asked: Option<Arc<Shape>>,
+    pub(crate) problems: Vec<String>,
     pub(crate) output: Option<Arc<Shape>>,
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
@@ -76,6 +127,41 @@ impl HandlerSpec {
     /// The handler takes arguments of this type. Its schema is made when the type is first seen.
     pub fn takes<T: JsonSchema + 'static>(&mut self) {
         self.input = Some(Shape::input_of::<T>());
+    }
+
+    /// The handler takes arguments of this type, which knows their names.
+    pub(crate) fn takes_arguments<T: DeserializeOwned + JsonSchema + 'static>(&mut self) {
+        self.input = Some(Shape::arguments_of::<T>());
+    }
+
+    /// The handler takes an argument with attributes of its own, as the only field of `T`.
+    #[doc(hidden)]
+    pub fn field<T: JsonSchema>(&mut self, position: usize, aliases: &[&'static str]) {
+        self.parameters.push_field::<T>(position, aliases);
+    }
+
+    /// Everything that a handler says about itself.
+    pub(crate) fn of<In>(handler: &impl Handler<In>) -> Self {
+        let mut spec = Self::default();
+        handler.describe(&mut spec);
+        spec.finish();
+        spec
+    }
+
+    /// Puts together what was said one by one.
+    pub(crate) fn finish(&mut self) -> Table {
+        let (table, schema) = self.parameters.finish();
+        if let Some(schema) = schema {
+            if self.input.is_some() {
+                let problem =
+                    "its handler takes `Args<T>`, which has all the arguments in it, and single ones as well";
+                self.problems.push(problem.to_owned());
+            }
+            self.input =
+                Some(Arc::new(Shape::of_parameters(schema, table.names().map(Into::into).collect())));
+        }
+        self.input = self.input.take().or_else(|| self.asked.take());
+        table
     }
 
     /// The handler returns structured content of this type. Its schema is made when the type is first seen.
@@ -109,7 +195,7 @@ pub trait Handler<In>: Clone + Send + Sync + 'static {
     fn call(self, cx: Context) -> impl Future<Output = Result<Self::Output, Rejection>> + Send;
 
     /// Collects what the extractors need.
-    fn describe(spec: &mut HandlerSpec);
+    fn describe(&self, spec: &mut HandlerSpec);
 }
 
 impl<F, Fut, Out> Handler<()> for F
@@ -124,7 +210,7 @@ where
         Ok(self().await)
     }
 
-    fn describe(_: &mut HandlerSpec) {}
+    fn describe(&self, _: &mut HandlerSpec) {}
 }
 
 /// Runs the extractors side by side, so that several questions to the user are asked at once.
@@ -156,7 +242,7 @@ macro_rules! impl_handler {
                 Ok(self($($extractor),*).await)
             }
 
-            fn describe(spec: &mut HandlerSpec) {
+            fn describe(&self, spec: &mut HandlerSpec) {
                 $( $extractor::describe(spec); )*
             }
         }
@@ -189,13 +275,18 @@ impl<F: Fn(Context) -> Answer + Send + Sync> Endpoint for F {
 /// A shared endpoint.
 pub(crate) type SharedEndpoint = Arc<dyn Endpoint>;
 
+/// `None` for what is absent, and for nothing else: what is there and not right still rejects the request.
 impl<E: FromContext> FromContext for Option<E> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        Ok(E::from_context(cx).await.ok())
+        match E::from_context(cx).await {
+            Ok(value) => Ok(Some(value)),
+            Err(Rejection::Absent(_)) => Ok(None),
+            Err(rejection) => Err(rejection),
+        }
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        E::describe(spec);
+        E::describe_optional(spec);
     }
 }
 

@@ -43,9 +43,11 @@ mod handler;
 mod layer;
 mod limits;
 mod listen;
+mod nearest;
 mod notify;
 mod outbox;
 mod output;
+mod parameter;
 mod reply;
 mod route;
 mod schema;
@@ -66,9 +68,20 @@ pub use layer::{BoxError, Route, RouteLayer};
 pub use limits::Limits;
 pub use notify::Notifier;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
+pub use parameter::{Extracted, Given, Parameter};
 pub use reply::{Prepared, Reply};
 pub use route::{
-    Complete, Group, IntoCompletion, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, prompt, resource,
-    template, tool,
+    Complete, Group, IntoCompletion, IntoRoutes, PromptRoute, ResourceRoute, Routes, TemplateRoute,
+    ToolRoute, prompt, resource, template, tool,
 };
 pub use server::Server;
+
+/// What the attributes expand to. Not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use tokio::try_join;
+
+    pub use crate::parameter::{
+        Function, Named, NotShown, Shown, Signature, Slot, Values, variable, variable_is_absent, variables,
+    };
+}

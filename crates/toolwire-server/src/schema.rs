@@ -1,10 +1,15 @@
 //! Schemas from types: draft 2020-12, without references where possible, without what hosts stumble over.
 
+mod fields;
+mod optional;
 mod shape;
 
+pub(crate) use optional::{
+    mend, mend_members, takes_null, without_null, without_optional_nulls, without_optional_nulls_in,
+};
 pub(crate) use shape::Shape;
 
-use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use toolwire_protocol::{
     schema::{inline_local_refs, is_object_root},
@@ -14,12 +19,19 @@ use toolwire_protocol::{
 /// The schema of a type that is read, the arguments of a tool, and whether it says more than decoding into
 /// the type checks by itself.
 pub(crate) fn of_input<T: JsonSchema>() -> (Value, bool) {
-    finished(settings().for_deserialize().into_generator().into_root_schema_for::<T>())
+    let mut schema = input_generator().into_root_schema_for::<T>().to_value();
+    without_optional_nulls(&mut schema);
+    finished(schema)
+}
+
+/// Makes the schemas of types that are read.
+pub(crate) fn input_generator() -> SchemaGenerator {
+    settings().for_deserialize().into_generator()
 }
 
 /// The schema of a type that is written, the structured content of a tool, and whether it says more than the type.
 fn of_output<T: JsonSchema>() -> (Value, bool) {
-    finished(settings().for_serialize().into_generator().into_root_schema_for::<T>())
+    finished(settings().for_serialize().into_generator().into_root_schema_for::<T>().to_value())
 }
 
 /// Draft 2020-12, which is the protocol's default, so that no schema has to name it.
@@ -27,9 +39,9 @@ fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None)
 }
 
-fn finished(schema: Schema) -> (Value, bool) {
-    let checks = says_more_than_the_type(schema.as_value());
-    (portable(schema.to_value()), checks)
+fn finished(schema: Value) -> (Value, bool) {
+    let checks = says_more_than_the_type(&schema);
+    (portable(schema), checks)
 }
 
 /// A schema for a tool without arguments.
@@ -146,7 +158,7 @@ fn portable(mut schema: Value) -> Value {
     }
     if let Some(root) = schema.as_object_mut() {
         // A Rust type's name tells a model nothing.
-        root.remove("title");
+        root.retain(|keyword, _| keyword != "title");
     }
     drop_rust_formats(&mut schema);
     schema
@@ -156,9 +168,7 @@ fn portable(mut schema: Value) -> Value {
 fn drop_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            if object.get("format").is_some_and(is_rust_format) {
-                object.remove("format");
-            }
+            object.retain(|keyword, value| keyword != "format" || !is_rust_format(value));
             object.values_mut().for_each(drop_rust_formats);
         }
         Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),

@@ -30,7 +30,7 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<()> {
-//!     let server = Server::builder("calculator", "1.0").tool(add).build()?;
+//!     let server = Server::builder("calculator", "1.0").routes(routes![add]).build()?;
 //!     server.serve(stdio()?).await?;
 //!     Ok(())
 //! }
@@ -43,7 +43,7 @@ pub use toolwire_client::Client;
 #[cfg(any(feature = "http-server", feature = "http-client"))]
 pub use toolwire_http as http;
 #[cfg(feature = "macros")]
-pub use toolwire_macros::{prompt, resource, tool};
+pub use toolwire_macros::{args, prompt, resource, tool, tools};
 pub use toolwire_protocol as protocol;
 pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 #[cfg(feature = "server")]
@@ -51,8 +51,8 @@ pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Progress, Question, Server, State, StateKeys, ToolError, Uri, prompt, resource,
-    template, tool,
+    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, prompt,
+    resource, routes, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -85,12 +85,12 @@ pub mod prelude {
     #[cfg(feature = "client")]
     pub use toolwire_client::Client;
     #[cfg(feature = "macros")]
-    pub use toolwire_macros::{prompt, resource, tool};
+    pub use toolwire_macros::{args, prompt, resource, tool, tools};
     pub use toolwire_protocol::wire::{Content, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
         Answer, Args, Ask, Context, Json, Log, Progress, Question, Server, State, ToolError, Uri, prompt,
-        resource, template, tool,
+        resource, routes, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;
@@ -115,7 +115,12 @@ pub mod __private {
     pub use schemars;
     pub use serde;
     pub use toolwire_server::{
-        Args, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, Uri, prompt, resource, template, tool,
+        __private::{
+            Function, Named, NotShown, Shown, Signature, Values, try_join, variable, variable_is_absent,
+            variables,
+        },
+        Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
+        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 

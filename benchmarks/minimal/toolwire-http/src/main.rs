@@ -11,7 +11,7 @@ async fn echo(text: String) -> String {
 #[tokio::main]
 async fn main() -> Result<()> {
     let port = std::env::args().nth(1).ok_or("which port?")?.parse()?;
-    let server = Server::builder("minimal", "0.0.0").tool(echo).build()?;
+    let server = Server::builder("minimal", "0.0.0").routes(routes![echo]).build()?;
     serve_http(server, ("127.0.0.1", port)).await?;
     Ok(())
 }

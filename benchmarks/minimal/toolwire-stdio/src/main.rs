@@ -10,6 +10,6 @@ async fn echo(text: String) -> String {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    Server::builder("minimal", "0.0.0").tool(echo).build()?.serve(stdio()?).await?;
+    Server::builder("minimal", "0.0.0").routes(routes![echo]).build()?.serve(stdio()?).await?;
     Ok(())
 }

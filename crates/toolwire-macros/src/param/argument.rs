@@ -16,7 +16,7 @@ use crate::{
 
 const OPTIONS: [&str; 3] = ["rename", "default", "description"];
 
-/// An argument: a field of the hidden struct.
+/// An argument that the caller gives, or may give.
 pub(crate) struct Argument {
     pub(crate) ident: Ident,
     /// What it is called on the wire.
@@ -66,7 +66,51 @@ impl Argument {
         self.rename.as_ref().map_or_else(|| self.ident.span(), LitStr::span)
     }
 
-    /// The field of the hidden struct.
+    /// What it is, for the model.
+    pub(crate) fn description(&self) -> Result<Option<Expr>> {
+        docs::description(&self.attributes)
+    }
+
+    /// The value when the caller gives none.
+    pub(crate) fn default_value(&self) -> Option<TokenStream> {
+        let ty = &self.ty;
+        Some(match self.default.as_ref()? {
+            DefaultValue::OfType => quote!(<#ty as ::core::default::Default>::default()),
+            // A text is so often meant for a `String` that nobody should have to say so.
+            DefaultValue::Is(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+                quote!(<#ty as ::core::convert::From<_>>::from(#text))
+            }
+            DefaultValue::Is(value) => quote!(#value),
+        })
+    }
+
+    /// Whether it brings attributes that only a field of a struct can have.
+    pub(crate) fn needs_field(&self) -> bool {
+        self.attributes.iter().any(is_for_field)
+    }
+
+    /// The other names that `#[serde(alias = "…")]` gives it.
+    pub(crate) fn aliases(&self) -> Vec<LitStr> {
+        let mut aliases = Vec::new();
+        for attribute in self.attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+            // What is wrong with the attribute, serde says itself.
+            let _ = attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("alias") {
+                    aliases.push(meta.value()?.parse()?);
+                } else if meta.input.peek(Token![=]) {
+                    meta.value()?.parse::<Expr>()?;
+                } else if meta.input.peek(syn::token::Paren) {
+                    let inner;
+                    syn::parenthesized!(inner in meta.input);
+                    inner.parse::<TokenStream>()?;
+                }
+                Ok(())
+            });
+        }
+        aliases
+    }
+
+    /// The only field of the struct that carries its attributes.
     pub(crate) fn field(&self) -> TokenStream {
         let Self { ident, ty, attributes, .. } = self;
         let rename = self.rename.as_ref().map(|name| quote!(#[serde(rename = #name)]));
@@ -80,21 +124,20 @@ impl Argument {
         quote!(#(#attributes)* #rename #default #ident: #ty)
     }
 
-    /// The function that makes the default value, if an expression was given.
+    /// The function that makes the default value of the field, if an expression was given.
     pub(crate) fn default_item(&self) -> Option<TokenStream> {
-        let Some(DefaultValue::Is(value)) = &self.default else {
-            return None;
-        };
-        let (name, ty) = (self.default_function(), &self.ty);
-        // A text is so often meant for a `String` that nobody should have to say so.
-        let is_text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
-        let value = if is_text { quote!(::core::convert::From::from(#value)) } else { quote!(#value) };
+        let Some(DefaultValue::Is(_)) = &self.default else { return None };
+        let (name, ty, value) = (self.default_function(), &self.ty, self.default_value());
         Some(quote!(fn #name() -> #ty { #value }))
     }
 
     fn default_function(&self) -> Ident {
         format_ident!("__default_{}", self.ident.unraw())
     }
+}
+
+fn is_for_field(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("serde") || attribute.path().is_ident("schemars")
 }
 
 impl ArgOptions {

@@ -1,4 +1,7 @@
-//! The parameters of an annotated function: extractors, and arguments that the caller gives by name.
+//! The parameters of an annotated function.
+//!
+//! Whether one is an extractor or an argument is for the compiler to find out, by its type. What is decided here is
+//! only what cannot be otherwise: what has an `#[arg]` on it, what has no name, what is a variable of the URI.
 
 mod argument;
 
@@ -13,13 +16,6 @@ pub(crate) use argument::Argument;
 
 use crate::{function, kind::Kind, uri::Uri};
 
-/// The types that are extractors by their name.
-const EXTRACTORS: [&str; 9] =
-    ["Args", "State", "Context", "Client", "Progress", "Log", "Meta", "Uri", "Extension"];
-
-/// As many as the handlers of the server can take.
-const MAX_EXTRACTORS: usize = 8;
-
 /// One parameter.
 pub(crate) struct Param {
     /// As it stands in the function, without the attributes that are meant for us.
@@ -29,58 +25,90 @@ pub(crate) struct Param {
 
 /// Where the value of a parameter comes from.
 pub(crate) enum Role {
+    /// From the request.
+    Extracted,
+    /// From the caller.
+    Given(Box<Argument>),
     /// The type says it.
-    Extractor,
-    /// The caller of the tool, prompt or template gives it.
-    Argument(Box<Argument>),
+    ByType(Box<Argument>),
+    /// From the caller, by a variable of the URI.
+    Variable(Box<Argument>),
 }
 
 impl Param {
-    /// The argument that the caller gives, if it is one.
+    /// What is known of it as an argument, if it may be one.
     pub(crate) fn argument(&self) -> Option<&Argument> {
         match &self.role {
-            Role::Extractor => None,
-            Role::Argument(argument) => Some(argument),
+            Role::Extracted => None,
+            Role::Given(argument) | Role::ByType(argument) | Role::Variable(argument) => Some(argument),
         }
+    }
+
+    /// The name that its type has, looking through `Option` and `Result`. Good for a hint, and for no decision.
+    fn is_called(&self, name: &str) -> bool {
+        let called = innermost(&self.typed.ty).is_some_and(|segment| segment.ident == name);
+        called && !matches!(self.role, Role::Given(_) | Role::Variable(_))
     }
 }
 
 /// Reads and checks all parameters.
 pub(crate) fn read_all(kind: Kind, uri: Option<&Uri>, function: &ItemFn) -> Result<Vec<Param>> {
     let mut params = Vec::new();
-    let mut takes_all = None;
     for input in &function.sig.inputs {
-        // A receiver has been refused already.
+        // Receivers have been looked at already.
         let FnArg::Typed(typed) = input else { continue };
-        let param = read(kind, typed)?;
-        if let (Role::Extractor, Some(name)) = (&param.role, extractor_name(&param.typed.ty)) {
-            check_extractor(kind, uri, &name)?;
-            if name == "Args" || name == "Uri" {
-                takes_all = Some(name);
-            }
-        }
-        params.push(param);
+        params.push(read(kind, uri, typed)?);
     }
-    check_mixture(&params, takes_all.as_ref())?;
+    check_places(kind, uri, &params)?;
     check_names(&params)?;
     if let Some(uri) = uri {
-        check_variables(uri, &params, function, takes_all.is_some())?;
+        check_variables(uri, &params, function)?;
     }
-    check_count(kind, &params, function)?;
     Ok(params)
 }
 
-fn read(kind: Kind, typed: &PatType) -> Result<Param> {
+fn read(kind: Kind, uri: Option<&Uri>, typed: &PatType) -> Result<Param> {
     let (ours, theirs): (Vec<Attribute>, _) = typed.attrs.iter().cloned().partition(is_ours);
     let typed = PatType { attrs: theirs, ..typed.clone() };
-    let role = if is_extractor(&typed, &ours)? {
-        refuse_on_extractor(&ours)?;
-        Role::Extractor
-    } else {
-        Role::Argument(Box::new(Argument::read(kind, &typed, ours)?))
-    };
-    function::check_parameter_type(kind.noun(), &typed.ty, matches!(role, Role::Argument(_)))?;
+    let role = role(kind, uri, &typed, ours)?;
+    let from_json = matches!(role, Role::Given(_) | Role::Variable(_));
+    function::check_parameter_type(kind.noun(), &typed.ty, from_json)?;
     Ok(Param { typed, role })
+}
+
+fn role(kind: Kind, uri: Option<&Uri>, typed: &PatType, ours: Vec<Attribute>) -> Result<Role> {
+    let with_name = |name| ours.iter().find(|attribute| attribute.path().is_ident(name));
+    if let Some(cfg) = with_name("cfg") {
+        let message =
+            "a parameter cannot depend on `cfg`: put the `cfg` on the function and write two of them";
+        return Err(Error::new_spanned(cfg, message));
+    }
+    let described = with_name("serde").or_else(|| with_name("schemars"));
+    match (with_name("arg"), with_name("extract")) {
+        (Some(_), Some(extract)) => {
+            let message = "a parameter is either an `#[arg]` or to be `#[extract]`ed, not both";
+            Err(Error::new_spanned(extract, message))
+        }
+        (None, Some(extract)) => match (&extract.meta, described) {
+            (_, Some(attribute)) => Err(Error::new_spanned(attribute, "what is extracted has no schema")),
+            (Meta::Path(_), None) => Ok(Role::Extracted),
+            _ => Err(Error::new_spanned(extract, "`#[extract]` takes no options")),
+        },
+        (arg, None) => {
+            let is_arg = arg.is_some() || described.is_some();
+            if !is_arg && !has_name(&typed.pat) {
+                return Ok(Role::Extracted);
+            }
+            let argument = Box::new(Argument::read(kind, typed, ours)?);
+            Ok(match uri {
+                Some(uri) if uri.variables.contains(&argument.name) => Role::Variable(argument),
+                Some(_) if is_arg => return Err(no_variable(uri, &argument)),
+                Some(_) => Role::Extracted,
+                None if is_arg => Role::Given(argument),
+                None => Role::ByType(argument),
+            })
+        }
+    }
 }
 
 /// Whether the attribute is meant for us and must not stay on the function.
@@ -88,55 +116,23 @@ pub(crate) fn is_ours(attribute: &Attribute) -> bool {
     ["doc", "arg", "extract", "serde", "schemars", "cfg"].iter().any(|name| attribute.path().is_ident(name))
 }
 
-fn is_extractor(typed: &PatType, ours: &[Attribute]) -> Result<bool> {
-    let with_name = |name| ours.iter().find(|attribute| attribute.path().is_ident(name));
-    if let Some(cfg) = with_name("cfg") {
-        let message =
-            "a parameter cannot depend on `cfg`: put the `cfg` on the function and write two of them";
-        return Err(Error::new_spanned(cfg, message));
-    }
-    match (with_name("arg"), with_name("extract")) {
-        (Some(_), Some(extract)) => Err(Error::new_spanned(
-            extract,
-            "a parameter is either an `#[arg]` or to be `#[extract]`ed, not both",
-        )),
-        (Some(_), None) => Ok(false),
-        (None, Some(extract)) => match &extract.meta {
-            Meta::Path(_) => Ok(true),
-            _ => Err(Error::new_spanned(extract, "`#[extract]` takes no options")),
-        },
-        (None, None) => Ok(extractor_name(&typed.ty).is_some()),
-    }
+/// Whether callers could use the name of a parameter. `State(app)` and `_` have none, so they must be extractors; a
+/// tuple cannot be one, and gets a better answer as an argument.
+fn has_name(pattern: &Pat) -> bool {
+    matches!(pattern, Pat::Ident(_) | Pat::Tuple(_))
 }
 
-fn refuse_on_extractor(ours: &[Attribute]) -> Result<()> {
-    match ours
-        .iter()
-        .find(|attribute| attribute.path().is_ident("serde") || attribute.path().is_ident("schemars"))
-    {
-        Some(attribute) => {
-            let message =
-                "this parameter is an extractor and has no schema; add `#[arg]` if the caller gives it";
-            Err(Error::new_spanned(attribute, message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// The name of the extractor, looking through `Option` and `Result`.
-fn extractor_name(ty: &Type) -> Option<Ident> {
+/// The last part of a type's path, looking through `Option` and `Result`.
+fn innermost(ty: &Type) -> Option<&PathSegment> {
     let last = last_segment(ty)?;
-    if EXTRACTORS.iter().any(|name| last.ident == name) {
-        return Some(last.ident.clone());
-    }
     match &last.arguments {
         PathArguments::AngleBracketed(generics) if last.ident == "Option" || last.ident == "Result" => {
             match generics.args.first() {
-                Some(GenericArgument::Type(inner)) => extractor_name(inner),
-                _ => None,
+                Some(GenericArgument::Type(inner)) => innermost(inner),
+                _ => Some(last),
             }
         }
-        _ => None,
+        _ => Some(last),
     }
 }
 
@@ -150,36 +146,33 @@ fn last_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
-fn check_extractor(kind: Kind, uri: Option<&Uri>, name: &Ident) -> Result<()> {
-    let message = match kind {
-        Kind::Resource if name == "Args" => {
-            "a resource has no arguments; the variables of its URI are plain parameters, or `Uri<T>`"
-        }
-        Kind::Resource if name == "Uri" && !uri.is_some_and(Uri::is_template) => {
-            "`Uri<T>` takes the variables of the URI, and this URI has none"
-        }
-        Kind::Tool | Kind::Prompt if name == "Uri" => "`Uri<T>` is for resources; take `Args<T>` here",
-        _ => return Ok(()),
-    };
-    Err(Error::new(name.span(), message))
-}
-
-/// `Args<T>` has all the arguments in it, so there is nothing left for plain parameters.
-fn check_mixture(params: &[Param], takes_all: Option<&Ident>) -> Result<()> {
-    let (Some(name), Some(plain)) = (takes_all, params.iter().find(|param| param.argument().is_some()))
-    else {
-        return Ok(());
-    };
-    let message = format!(
-        "`{name}<T>` already takes all the arguments: make this a field of its struct, or drop `{name}<T>` and list \
-         all of them here (`#[extract]` if this is an extractor)"
-    );
-    Err(Error::new_spanned(&plain.typed.pat, message))
+/// The extractors that make sense only in some places.
+fn check_places(kind: Kind, uri: Option<&Uri>, params: &[Param]) -> Result<()> {
+    for param in params {
+        let message = match kind {
+            Kind::Resource if param.is_called("Args") => {
+                "a resource has no arguments; the variables of its URI are plain parameters, or `Uri<T>`"
+            }
+            Kind::Resource if param.is_called("Uri") && !uri.is_some_and(Uri::is_template) => {
+                "`Uri<T>` takes the variables of the URI, and this URI has none"
+            }
+            Kind::Tool | Kind::Prompt if param.is_called("Uri") => {
+                "`Uri<T>` is for resources; take `Args<T>` here"
+            }
+            _ => continue,
+        };
+        return Err(Error::new_spanned(&param.typed.ty, message));
+    }
+    Ok(())
 }
 
 fn check_names(params: &[Param]) -> Result<()> {
     let mut names: Vec<&str> = Vec::new();
-    for argument in params.iter().filter_map(Param::argument) {
+    let given = params.iter().filter(|param| !matches!(param.role, Role::ByType(_)));
+    let renamed = given.filter_map(Param::argument).map(|argument| (argument, true));
+    let by_type = params.iter().filter(|param| matches!(param.role, Role::ByType(_)));
+    let by_type = by_type.filter_map(Param::argument).map(|argument| (argument, false));
+    for (argument, _) in renamed.chain(by_type) {
         if names.contains(&argument.name.as_str()) {
             let message = format!("two arguments are called `{}`", argument.name);
             return Err(Error::new(argument.name_span(), message));
@@ -189,22 +182,32 @@ fn check_names(params: &[Param]) -> Result<()> {
     Ok(())
 }
 
-/// The arguments and the variables must be the same.
-fn check_variables(uri: &Uri, params: &[Param], function: &ItemFn, takes_all: bool) -> Result<()> {
-    let arguments: Vec<&Argument> = params.iter().filter_map(Param::argument).collect();
-    if let Some(unknown) = arguments.iter().find(|argument| !uri.variables.contains(&argument.name)) {
-        let name = &unknown.name;
-        let message = if uri.is_template() {
+fn no_variable(uri: Option<&Uri>, argument: &Argument) -> Error {
+    let name = &argument.name;
+    let message = match uri {
+        Some(uri) if uri.is_template() => {
             format!("`{name}` is no variable of the URI, which has {}", uri.listed())
-        } else {
-            format!(
-                "this URI has no variables, so the resource has no arguments: write `{{{name}}}` into the URI, or \
-                 put `#[extract]` here if it is an extractor"
-            )
-        };
-        return Err(Error::new(unknown.name_span(), message));
+        }
+        _ => format!(
+            "this URI has no variables, so the resource has no arguments: write `{{{name}}}` into the URI"
+        ),
+    };
+    Error::new(argument.name_span(), message)
+}
+
+/// Every variable must be taken.
+fn check_variables(uri: &Uri, params: &[Param], function: &ItemFn) -> Result<()> {
+    let is_variable = |param: &&Param| matches!(param.role, Role::Variable(_));
+    let takes_all = params.iter().find(|param| param.is_called("Uri"));
+    if let (Some(_), Some(plain)) = (takes_all, params.iter().find(is_variable)) {
+        let message = "`Uri<T>` already takes all the variables: make this a field of its struct, or drop `Uri<T>` \
+                       and list all of them here";
+        return Err(Error::new_spanned(&plain.typed.pat, message));
     }
-    let is_taken = |name: &String| takes_all || arguments.iter().any(|argument| argument.name == *name);
+    let is_taken = |name: &&String| {
+        takes_all.is_some()
+            || params.iter().filter(is_variable).filter_map(Param::argument).any(|known| known.name == **name)
+    };
     match uri.variables.iter().find(|name| !is_taken(name)) {
         Some(missing) => {
             let message = format!(
@@ -214,21 +217,6 @@ fn check_variables(uri: &Uri, params: &[Param], function: &ItemFn, takes_all: bo
         }
         None => Ok(()),
     }
-}
-
-fn check_count(kind: Kind, params: &[Param], function: &ItemFn) -> Result<()> {
-    let plain = params.iter().filter(|param| param.argument().is_some()).count();
-    // All plain arguments come through one extractor.
-    let extractors = params.len() - plain + usize::from(plain > 0);
-    if extractors <= MAX_EXTRACTORS {
-        return Ok(());
-    }
-    let message = format!(
-        "a {} takes at most {MAX_EXTRACTORS} extractors, all plain arguments together counting as one; take `Context`, \
-         which has everything",
-        kind.noun()
-    );
-    Err(Error::new_spanned(&function.sig.inputs, message))
 }
 
 /// The name of a parameter that is a plain identifier.

@@ -1,6 +1,8 @@
 //! A server written with the attributes and one written without serve the same bytes.
 
+mod arguments;
 mod by_hand;
+mod service;
 mod session;
 mod with_macros;
 
@@ -59,7 +61,7 @@ async fn what_is_written_is_what_is_served() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn the_values_can_be_called_like_the_functions() {
+async fn the_functions_stay_what_they_are() {
     assert_eq!(with_macros::add(1, 2).await.0.sum, 3);
     assert_eq!(with_macros::review("x".to_owned(), None).await, "x, at most 5 remarks");
     assert_eq!(with_macros::config(), "colour = true");

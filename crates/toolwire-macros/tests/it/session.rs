@@ -39,6 +39,13 @@ impl Session {
         String::from_utf8(response.to_vec()).expect("JSON is UTF-8")
     }
 
+    /// The answer to a message, as it came.
+    pub(crate) async fn ask_raw(&mut self, message: &str) -> String {
+        self.sink.send(message.to_owned().into()).await.expect("the server listens");
+        let response = self.source.receive().await.expect("no fault").expect("the server stays");
+        String::from_utf8(response.to_vec()).expect("JSON is UTF-8")
+    }
+
     /// The result of a request that succeeds.
     pub(crate) async fn result(&mut self, method: &str, params: &Value) -> Value {
         let response: Value = serde_json::from_str(&self.ask(method, params).await).expect("a response");

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolwire::{Context, Json, Server, State, prompt, resource, tool};
+use toolwire::{Context, Json, Server, State, prompt, resource, routes, tool};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Sum {
@@ -66,12 +66,7 @@ async fn user(field: String, id: u64) -> String {
 pub(crate) fn server() -> Server {
     Server::builder("demo", "1.0")
         .state("hello".to_owned())
-        .tool(add)
-        .tool(greet)
-        .tool(wipe)
-        .prompt(review)
-        .resource(config)
-        .template(user)
+        .routes(routes![add, greet, wipe, review, config, user])
         .build()
         .expect("a good server")
 }

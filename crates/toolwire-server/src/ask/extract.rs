@@ -6,14 +6,15 @@ use serde::de::DeserializeOwned;
 use super::AskError;
 use crate::{
     Context,
-    extract::Args,
+    extract::args,
     handler::{FromContext, HandlerSpec, Rejection},
+    schema::Shape,
 };
 
 /// A type that is asked of the user before the handler runs.
 pub trait Question: DeserializeOwned + JsonSchema + Send + 'static {
     /// The arguments of the tool or prompt that asks.
-    type Args: DeserializeOwned + JsonSchema + Send;
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// What to tell the user.
     fn message(args: &Self::Args) -> String;
@@ -55,15 +56,14 @@ pub struct Ask<T>(pub T);
 
 impl<T: Question> FromContext for Ask<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        let Args(args) = Args::<T::Args>::from_context(cx).await?;
+        // Other parameters of the handler may take other arguments.
+        let args: T::Args = args::decode(cx)?;
         let key = std::any::type_name::<T>().rsplit("::").next().unwrap_or("ask");
         let asked = cx.elicit::<T>(T::message(&args)).key(key).accepted().await;
         asked.map(Self).map_err(|error: AskError| Rejection::Ask(error))
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        if spec.input.is_none() {
-            spec.takes::<T::Args>();
-        }
+        spec.asked = Some(Shape::arguments_of::<T::Args>());
     }
 }

@@ -8,6 +8,7 @@ use super::strings;
 use crate::{
     Context,
     handler::{FromContext, HandlerSpec, Rejection},
+    parameter::variables,
 };
 
 /// The arguments of a tool or a prompt, decoded into `T`. `T`'s schema is the schema of the tool.
@@ -34,18 +35,36 @@ pub struct Args<T>(pub T);
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromContext for Args<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        let raw = cx.arguments();
-        let decoded = if cx.method().known() == Some(Method::GetPrompt) {
-            strings::decode_json(&raw)
-        } else {
-            serde_json::from_slice(&raw).map_err(|error| error.to_string())
-        };
-        decoded.map(Self).map_err(Rejection::InvalidArguments)
+        let unknown = cx.0.tool.get().zip(cx.0.peek.arguments.as_deref());
+        if let Some(problem) = unknown.and_then(|(route, raw)| route.unknown_argument(raw)) {
+            return Err(Rejection::InvalidArguments(problem));
+        }
+        decode(cx).map(Self)
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        spec.takes::<T>();
+        spec.takes_arguments::<T>();
     }
+}
+
+/// Decodes the arguments of a tool or a prompt. Those that it does not know are not looked at.
+pub(crate) fn decode<T: DeserializeOwned>(cx: &Context) -> Result<T, Rejection> {
+    let raw = cx.0.peek.arguments.as_deref();
+    let decoded = decode_raw(cx, raw.unwrap_or(b"{}")).map_err(Rejection::InvalidArguments);
+    // No arguments at all are none that do not fit.
+    decoded.map_err(|rejection| if raw.is_none() { Rejection::absent(rejection) } else { rejection })
+}
+
+fn decode_raw<T: DeserializeOwned>(cx: &Context, raw: &[u8]) -> Result<T, String> {
+    if cx.method().known() == Some(Method::GetPrompt) {
+        return strings::decode_json(raw);
+    }
+    serde_json::from_slice(raw).or_else(|error| {
+        let route = cx.0.tool.get();
+        let mended = route.zip(std::str::from_utf8(raw).ok()).and_then(|(route, raw)| route.mend(raw));
+        let value = mended.ok_or_else(|| error.to_string())?;
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    })
 }
 
 /// The variables of a resource template, decoded into `T`: a struct with a field for each variable.
@@ -70,10 +89,7 @@ pub struct Uri<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromContext for Uri<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        let captures = cx.captures().ok_or_else(|| {
-            RpcError::internal("Uri<T> can be taken only by the handler of a resource template")
-        })?;
-        strings::decode_variables(captures).map(Self).map_err(Rejection::InvalidArguments)
+        variables(cx).map(Self)
     }
 }
 
@@ -103,13 +119,15 @@ pub struct State<S>(pub S);
 impl<S: Clone + Send + Sync + 'static> FromContext for State<S> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         cx.state().map(Self).ok_or_else(|| {
-            RpcError::internal(format!("no state of type {}", std::any::type_name::<S>())).into()
+            Rejection::absent(RpcError::internal(format!("no state of type {}", std::any::type_name::<S>())))
         })
     }
 
     fn describe(spec: &mut HandlerSpec) {
         spec.needs_state::<S>();
     }
+
+    fn describe_optional(_: &mut HandlerSpec) {}
 }
 
 /// Something a transport attached to the request, for instance the parts of an HTTP request.
@@ -122,8 +140,8 @@ pub struct Extension<T>(pub T);
 impl<T: Clone + Send + Sync + 'static> FromContext for Extension<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         cx.extension().map(Self).ok_or_else(|| {
-            RpcError::internal(format!("this transport does not provide {}", std::any::type_name::<T>()))
-                .into()
+            let error = format!("this transport does not provide {}", std::any::type_name::<T>());
+            Rejection::absent(RpcError::internal(error))
         })
     }
 }

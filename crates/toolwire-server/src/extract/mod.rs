@@ -1,9 +1,9 @@
 //! The extractors: what a handler may take as arguments.
 
-mod args;
+pub(crate) mod args;
 mod log;
 mod progress;
-mod strings;
+pub(crate) mod strings;
 
 pub use args::{Args, Extension, State, Uri};
 pub use log::Log;

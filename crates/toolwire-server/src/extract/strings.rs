@@ -15,31 +15,107 @@ use toolwire_protocol::uri_template::{Value as Variable, Variables};
 type Error = serde::de::value::Error;
 
 /// Decodes named strings.
-pub(super) fn decode<T: DeserializeOwned>(
-    pairs: impl Iterator<Item = (String, String)>,
-) -> Result<T, String> {
+fn decode<T: DeserializeOwned>(pairs: impl Iterator<Item = (String, String)>) -> Result<T, String> {
     deserialize(pairs.map(|(name, text)| (name, Variable::Text(text))))
 }
 
 /// Decodes the variables of a URI template. A list becomes a sequence, pairs become a map.
-pub(super) fn decode_variables<T: DeserializeOwned>(variables: &Variables) -> Result<T, String> {
+pub(crate) fn decode_variables<T: DeserializeOwned>(variables: &Variables) -> Result<T, String> {
     deserialize(variables.iter().map(|(name, value)| (name.to_owned(), value.clone())))
 }
 
 fn deserialize<T: DeserializeOwned>(pairs: impl Iterator<Item = (String, Variable)>) -> Result<T, String> {
-    let fields = pairs.map(|(name, value)| (name, Field(value)));
+    let fields = pairs.map(|(name, value)| {
+        let field = Named { name: name.clone(), field: Field(value) };
+        (name, field)
+    });
     T::deserialize(MapDeserializer::new(fields)).map_err(|error: Error| error.to_string())
 }
 
+/// Decodes one variable of a URI template.
+pub(crate) fn decode_variable<T: DeserializeOwned>(name: &str, value: &Variable) -> Result<T, String> {
+    T::deserialize(Field(value.clone())).map_err(|error: Error| format!("variable `{name}`: {error}"))
+}
+
+/// Decodes one argument of a prompt from its JSON.
+pub(crate) fn decode_value<T: DeserializeOwned>(raw: &str) -> Result<T, String> {
+    let value = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+    T::deserialize(Field(Variable::Text(text_of(value)?))).map_err(|error: Error| error.to_string())
+}
+
+/// The text of a scalar. Some clients send numbers and booleans as they are.
+fn text_of(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Array(_) | Value::Object(_) => Err("expected a string".to_owned()),
+        scalar => Ok(scalar.to_string()),
+    }
+}
+
 /// Decodes a JSON object of strings. Other scalars are taken by their text: some clients send them.
-pub(super) fn decode_json<T: DeserializeOwned>(raw: &[u8]) -> Result<T, String> {
+pub(crate) fn decode_json<T: DeserializeOwned>(raw: &[u8]) -> Result<T, String> {
     let object: Map<String, Value> = serde_json::from_slice(raw).map_err(|error| error.to_string())?;
-    let pairs = object.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| match value {
-        Value::String(text) => Ok((name, text)),
-        Value::Array(_) | Value::Object(_) => Err(format!("{name:?} must be a string")),
-        scalar => Ok((name, scalar.to_string())),
+    let pairs = object.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+        let text = text_of(value).map_err(|error| format!("argument `{name}`: {error}"))?;
+        Ok::<_, String>((name, text))
     });
-    decode(pairs.collect::<Result<Vec<_>, _>>()?.into_iter())
+    decode(pairs.collect::<Result<Vec<_>, _>>()?.into_iter()).map_err(|error| {
+        // In the words that are used for everything else.
+        let missing = error.strip_prefix("missing field ");
+        missing.map_or_else(|| error.clone(), |name| format!("argument {name} is missing"))
+    })
+}
+
+/// A field that says its name when it does not fit.
+struct Named {
+    name: String,
+    field: Field,
+}
+
+impl IntoDeserializer<'_, Error> for Named {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// Hands everything on to the field.
+macro_rules! named {
+    ($($method:ident($($arg:ident: $ty:ty),*);)+) => {$(
+        fn $method<V: Visitor<'de>>(self, $($arg: $ty,)* visitor: V) -> Result<V::Value, Error> {
+            let Self { name, field } = self;
+            field.$method($($arg,)* visitor).map_err(|error| Error::custom(format_args!("argument `{name}`: {error}")))
+        }
+    )+};
+}
+
+impl<'de> Deserializer<'de> for Named {
+    type Error = Error;
+
+    named! {
+        deserialize_any();
+        deserialize_bool();
+        deserialize_i8();
+        deserialize_i16();
+        deserialize_i32();
+        deserialize_i64();
+        deserialize_u8();
+        deserialize_u16();
+        deserialize_u32();
+        deserialize_u64();
+        deserialize_f32();
+        deserialize_f64();
+        deserialize_option();
+        deserialize_seq();
+        deserialize_newtype_struct(name_of_type: &'static str);
+        deserialize_enum(name_of_type: &'static str, variants: &'static [&'static str]);
+    }
+
+    forward_to_deserialize_any! {
+        i128 u128 char str string bytes byte_buf unit unit_struct tuple tuple_struct map struct identifier
+        ignored_any
+    }
 }
 
 struct Field(Variable);
@@ -167,12 +243,16 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         for (text, message) in [
-            (r#"{"loud":"true","tone":"warm"}"#, "missing field `name`"),
+            (r#"{"loud":"true","tone":"warm"}"#, "argument `name` is missing"),
             (
                 r#"{"name":"x","times":"many","loud":"true","tone":"warm"}"#,
-                "expected a whole number, found \"many\"",
+                "argument `times`: expected a whole number, found \"many\"",
             ),
-            (r#"{"name":[],"loud":"true","tone":"warm"}"#, "\"name\" must be a string"),
+            (r#"{"name":[],"loud":"true","tone":"warm"}"#, "argument `name`: expected a string"),
+            (
+                r#"{"name":"x","loud":"true","tone":"cold"}"#,
+                "argument `tone`: unknown variant `cold`, expected `warm`",
+            ),
         ] {
             assert_eq!(decode_json::<Wanted>(text.as_bytes()).unwrap_err(), message);
         }

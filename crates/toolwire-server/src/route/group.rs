@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{PromptRoute, ResourceRoute, TemplateRoute, ToolRoute};
 use crate::RouteLayer;
 
-/// A set of routes that is built elsewhere, layered as one, and merged into a server.
+/// A set of routes that is built elsewhere, layered as one, and added to a server.
 ///
 /// ```
 /// use toolwire_server::{Group, Server, tool};
@@ -14,7 +14,7 @@ use crate::RouteLayer;
 ///     Group::new().tool(tool("now", || async { "noon" })).tool(tool("zone", || async { "UTC" }))
 /// }
 ///
-/// let server = Server::builder("clock", "1.0").merge(time_tools()).build().unwrap();
+/// let server = Server::builder("clock", "1.0").routes(time_tools()).build().unwrap();
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -55,8 +55,9 @@ impl Group {
         self
     }
 
-    /// Adds the routes of another group.
-    pub fn merge(mut self, other: Self) -> Self {
+    /// Adds the routes of a list made by [`routes!`](crate::routes), of another group, or of a service.
+    pub fn routes(mut self, routes: impl IntoRoutes) -> Self {
+        let other = routes.into_routes();
         self.tools.extend(other.tools);
         self.prompts.extend(other.prompts);
         self.resources.extend(other.resources);
@@ -80,6 +81,97 @@ impl Group {
         change(&mut self.prompts, |route| route.prompt.name.insert_str(0, prefix));
         self
     }
+}
+
+/// Something that has routes of its own: a service with `#[tools]` on its `impl`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwire_server::{Group, Routes, Server, tool};
+///
+/// struct Clock { zone: String }
+///
+/// impl Routes for Clock {
+///     fn routes(this: Arc<Self>) -> Group {
+///         Group::new().tool(tool("zone", move || {
+///             let this = Arc::clone(&this);
+///             async move { this.zone.clone() }
+///         }))
+///     }
+/// }
+///
+/// let server = Server::builder("clock", "1.0").routes(Clock { zone: "UTC".into() }).build().unwrap();
+/// ```
+pub trait Routes: Send + Sync + 'static {
+    /// The routes, which share the value they belong to.
+    fn routes(this: Arc<Self>) -> Group;
+}
+
+/// What [`ServerBuilder::routes`](crate::ServerBuilder::routes) and [`Group::routes`] take: a [`Group`], which is also
+/// what [`routes!`](crate::routes) makes, a single route, or whatever has [`Routes`], by itself or in an `Arc` that
+/// others hold as well.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no routes",
+    label = "not a set of routes",
+    note = "give a list of annotated functions as `routes![add, review]`, a `Group`, or a service with `#[tools]` on its `impl`"
+)]
+pub trait IntoRoutes {
+    /// The routes.
+    fn into_routes(self) -> Group;
+}
+
+impl IntoRoutes for Group {
+    fn into_routes(self) -> Group {
+        self
+    }
+}
+
+impl<T: Routes> IntoRoutes for T {
+    fn into_routes(self) -> Group {
+        T::routes(Arc::new(self))
+    }
+}
+
+impl<T: Routes> IntoRoutes for Arc<T> {
+    fn into_routes(self) -> Group {
+        T::routes(self)
+    }
+}
+
+impl IntoRoutes for ToolRoute {
+    fn into_routes(self) -> Group {
+        Group::new().tool(self)
+    }
+}
+
+impl IntoRoutes for PromptRoute {
+    fn into_routes(self) -> Group {
+        Group::new().prompt(self)
+    }
+}
+
+impl IntoRoutes for ResourceRoute {
+    fn into_routes(self) -> Group {
+        Group::new().resource(self)
+    }
+}
+
+impl IntoRoutes for TemplateRoute {
+    fn into_routes(self) -> Group {
+        Group::new().template(self)
+    }
+}
+
+/// The routes of annotated functions, of every kind, as a [`Group`].
+///
+/// ```text
+/// Server::builder("calculator", "1.0").routes(routes![add, review, geo::user]).build()?;
+/// ```
+#[macro_export]
+macro_rules! routes {
+    ($($route:ty),* $(,)?) => {
+        $crate::Group::new()$(.routes(<$route>::route()))*
+    };
 }
 
 fn change<R: Clone>(routes: &mut [Arc<R>], change: impl Fn(&mut R)) {

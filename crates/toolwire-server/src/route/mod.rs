@@ -8,7 +8,7 @@ mod tool;
 
 pub use completion::{Complete, IntoCompletion};
 pub(crate) use completion::{Completers, run as run_completer};
-pub use group::Group;
+pub use group::{Group, IntoRoutes, Routes};
 pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};
@@ -27,7 +27,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     fn of(spec: &HandlerSpec) -> Self {
-        Self { states: spec.states.clone(), logs: spec.logs, problems: Vec::new() }
+        Self { states: spec.states.clone(), logs: spec.logs, problems: spec.problems.clone() }
     }
 }
 

@@ -43,8 +43,7 @@ where
     H: Handler<In>,
     H::Output: IntoPrompt,
 {
-    let mut spec = HandlerSpec::default();
-    H::describe(&mut spec);
+    let spec = HandlerSpec::of(&handler);
     let mut described = Prompt::new(name.into());
     described.arguments =
         spec.input.as_ref().map(|input| arguments(&input.schema)).filter(|arguments| !arguments.is_empty());
@@ -52,14 +51,17 @@ where
         let handler = handler.clone();
         Box::pin(async move {
             let name = cx.target().unwrap_or_default().to_owned();
-            match handler.call(cx).await {
-                Ok(output) => output.into_prompt(),
-                Err(Rejection::Ask(error)) => Err(error.rpc_error()),
-                Err(Rejection::Fault(error)) => Err(error),
-                Err(Rejection::InvalidArguments(reason)) => {
-                    Err(RpcError::invalid_params(format!("invalid arguments for prompt {name:?}: {reason}")))
+            let rejection = match handler.call(cx).await {
+                Ok(output) => return output.into_prompt(),
+                Err(rejection) => rejection.reason(),
+            };
+            Err(match rejection {
+                Rejection::Ask(error) => error.rpc_error(),
+                Rejection::Fault(error) => error,
+                Rejection::InvalidArguments(_) | Rejection::Absent(_) => {
+                    RpcError::invalid_params(format!("invalid arguments for prompt {name:?}: {rejection}"))
                 }
-            }
+            })
         })
     };
     PromptRoute {

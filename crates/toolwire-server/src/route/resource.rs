@@ -45,8 +45,7 @@ where
     H::Output: IntoResource,
 {
     let uri = uri.into();
-    let mut spec = HandlerSpec::default();
-    H::describe(&mut spec);
+    let spec = HandlerSpec::of(&handler);
     ResourceRoute {
         resource: Resource::new(uri.clone(), uri),
         endpoint: endpoint(handler),
@@ -75,8 +74,7 @@ where
     H::Output: IntoResource,
 {
     let text = uri_template.into();
-    let mut spec = HandlerSpec::default();
-    H::describe(&mut spec);
+    let spec = HandlerSpec::of(&handler);
     let mut needs = Needs::of(&spec);
     let uri = match UriTemplate::parse(&text) {
         Ok(uri) => Some(Arc::new(uri)),
@@ -104,19 +102,22 @@ where
         Box::pin(async move {
             let uri = cx.target().unwrap_or_default().to_owned();
             let mime_type = cx.resource_mime_type();
-            match handler.call(cx).await {
+            let rejection = match handler.call(cx).await {
                 Ok(output) => {
                     let info = ResourceInfo { uri: &uri, mime_type: mime_type.as_deref() };
-                    output.into_resource(info)
+                    return output.into_resource(info);
                 }
-                Err(Rejection::Fault(error)) => Err(error),
-                Err(Rejection::Ask(error)) => Err(error.rpc_error()),
+                Err(rejection) => rejection.reason(),
+            };
+            Err(match rejection {
+                Rejection::Fault(error) => error,
+                Rejection::Ask(error) => error.rpc_error(),
                 // The variables do not fit their types, so there is no such resource.
-                Err(Rejection::InvalidArguments(reason)) => {
-                    tracing::debug!(uri, reason, "the variables of a resource template do not fit");
-                    Err(crate::output::not_found(&uri))
+                Rejection::InvalidArguments(_) | Rejection::Absent(_) => {
+                    tracing::debug!(uri, reason = %rejection, "the variables of a resource template do not fit");
+                    crate::output::not_found(&uri)
                 }
-            }
+            })
         })
     })
 }

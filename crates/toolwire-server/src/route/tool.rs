@@ -3,13 +3,18 @@
 use std::{fmt, sync::Arc};
 
 use serde_json::Value;
-use toolwire_protocol::wire::{JsonObject, Tool, ToolAnnotations};
+use toolwire_protocol::{
+    for_each_member,
+    schema::Violations,
+    wire::{JsonObject, Tool, ToolAnnotations},
+};
 
 use super::{Entry, Needs, described};
 use crate::{
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
-    schema::Shape,
+    parameter::unknown,
+    schema::{Shape, mend_members},
 };
 
 /// A tool: its description and its handler. Made by [`tool()`] or the attribute `#[tool]`.
@@ -21,6 +26,8 @@ pub struct ToolRoute {
     pub(crate) output: Option<Arc<Shape>>,
     pub(crate) endpoint: SharedEndpoint,
     pub(crate) needs: Needs,
+    /// Whether it ignores arguments it does not know, and reads numbers and booleans from strings.
+    pub(crate) lenient: bool,
 }
 
 /// Makes a tool of a handler.
@@ -39,17 +46,20 @@ where
     H: Handler<In>,
     H::Output: IntoToolOutput,
 {
-    let mut spec = HandlerSpec::default();
-    H::describe(&mut spec);
+    let mut spec = HandlerSpec::of(&handler);
     H::Output::describe(&mut spec);
     let endpoint = move |cx: crate::Context| -> Answer {
         let handler = handler.clone();
         Box::pin(async move {
-            match handler.call(cx.clone()).await {
-                Ok(output) => output.into_tool_output(),
-                Err(Rejection::Fault(error)) => Err(error),
-                Err(Rejection::Ask(error)) => ToolError::from(error).into_tool_output(),
-                Err(Rejection::InvalidArguments(reason)) => {
+            let rejection = match handler.call(cx.clone()).await {
+                Ok(output) => return output.into_tool_output(),
+                Err(rejection) => rejection.reason(),
+            };
+            match rejection {
+                Rejection::Fault(error) => Err(error),
+                Rejection::Ask(error) => ToolError::from(error).into_tool_output(),
+                Rejection::InvalidArguments(_) | Rejection::Absent(_) => {
+                    let reason = rejection.to_string();
                     let text = match cx.0.tool.get() {
                         Some(route) => route.explain(&cx.arguments(), &reason),
                         None => reason,
@@ -70,7 +80,7 @@ impl ToolRoute {
             needs.problems.extend_from_slice(&shape.problems);
         }
         let tool = Tool::new(name, JsonObject::new());
-        Self { tool, input, output: spec.output, endpoint, needs }
+        Self { tool, input, output: spec.output, endpoint, needs, lenient: false }
     }
 
     /// The tool as it is listed.
@@ -114,6 +124,15 @@ impl ToolRoute {
         self
     }
 
+    /// Ignores arguments that the tool does not know, and reads numbers and booleans from strings, for hosts and models
+    /// that do not keep to the schema. By default a misspelt argument is answered with the one that was probably meant.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self.input = Arc::new(self.input.open());
+        self
+    }
+
     /// Replaces the input schema by a hand-written one. Arguments are then checked against it before the
     /// handler runs, which can take them as `Args<serde_json::Value>`.
     #[must_use]
@@ -145,18 +164,58 @@ impl ToolRoute {
             return Ok(());
         }
         let schema = self.input.check().map_err(|error| self.unfit(&error))?;
-        let value = serde_json::from_slice(raw).map_err(|error| self.unfit(&error))?;
-        schema.validate(&value).map_err(|violations| self.unfit(&violations))
+        let mut value = serde_json::from_slice(raw).map_err(|error| self.unfit(&error))?;
+        self.mend_value(&mut value);
+        schema.validate(&value).map_err(|violations| self.unfit_by(raw, &violations))
+    }
+
+    /// Says which of the arguments has a name that the tool does not know.
+    pub(crate) fn unknown_argument(&self, raw: &[u8]) -> Option<String> {
+        let names = self.input.names.as_deref()?;
+        let mut problem = None;
+        for_each_member(std::str::from_utf8(raw).ok()?, |name, _| {
+            if problem.is_none() && !names.iter().any(|known| **known == *name) {
+                problem = Some(unknown(&name, names.iter().map(|name| &**name)));
+            }
+        });
+        problem
+    }
+
+    /// The arguments without what stands for nothing, and as the schema has them, if that makes a difference.
+    pub(crate) fn mend(&self, raw: &str) -> Option<Value> {
+        if !self.lenient && !raw.contains("null") {
+            return None;
+        }
+        let mut value = serde_json::from_str(raw).ok()?;
+        self.mend_value(&mut value).then_some(value)
+    }
+
+    fn mend_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::Object(members) => mend_members(members, &self.input.schema, self.lenient),
+            _ => false,
+        }
     }
 
     /// Says in the words of the schema what decoding has complained about.
     fn explain(&self, raw: &[u8], reason: &str) -> String {
-        let value = serde_json::from_slice(raw).ok();
+        let value = serde_json::from_slice(raw).ok().map(|mut value| {
+            self.mend_value(&mut value);
+            value
+        });
         let violations =
             self.input.check().ok().zip(value).and_then(|(schema, value)| schema.validate(&value).err());
         match violations {
-            Some(violations) => self.unfit(&violations),
+            Some(violations) => self.unfit_by(raw, &violations),
             None => self.unfit(&reason),
+        }
+    }
+
+    /// A name that is misspelt may be the reason why the right one is missing, so both are said.
+    fn unfit_by(&self, raw: &[u8], violations: &Violations) -> String {
+        match self.unknown_argument(raw) {
+            Some(unknown) => self.unfit(&format_args!("{unknown}; {violations}")),
+            None => self.unfit(violations),
         }
     }
 

@@ -11,10 +11,11 @@ use std::{
 };
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolwire_protocol::{headers::HeaderPlan, schema::Schema, wire::JsonObject};
 
-use super::{as_input_schema, as_output_schema, of_input, of_output};
+use super::{as_input_schema, as_output_schema, fields, finished, of_input, of_output};
 
 /// The shapes of the types that handlers take and return. Only types of the program come in, so it cannot grow
 /// beyond them.
@@ -24,6 +25,8 @@ static OF_TYPES: Mutex<BTreeMap<(Side, TypeId), Arc<Shape>>> = Mutex::new(BTreeM
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Input,
+    /// Input whose names are known.
+    Arguments,
     Output,
 }
 
@@ -34,6 +37,8 @@ pub(crate) struct Shape {
     pub(crate) schema: JsonObject,
     /// Whether values have to be checked because the schema says more than a type.
     pub(crate) strict: bool,
+    /// The names that may be used for arguments. Without them, any may.
+    pub(crate) names: Option<Vec<Box<str>>>,
     /// Which arguments travel in headers.
     pub(crate) header_plan: HeaderPlan,
     /// Why no tool can have it.
@@ -48,6 +53,42 @@ impl Shape {
             let (schema, strict) = of_input::<T>();
             Self::input(schema, strict)
         })
+    }
+
+    /// The shape of arguments that are decoded into a type, which knows their names.
+    pub(crate) fn arguments_of<T: DeserializeOwned + JsonSchema + 'static>() -> Arc<Self> {
+        Self::of((Side::Arguments, TypeId::of::<T>()), || {
+            let (schema, strict) = of_input::<T>();
+            let names = fields::names::<T>().filter(|_| is_plain(&schema));
+            Self::closed(schema, strict, names.into_iter().flatten().map(|name| (*name).into()).collect())
+        })
+    }
+
+    /// The shape of arguments that are taken one by one.
+    pub(crate) fn of_parameters(schema: Value, names: Vec<Box<str>>) -> Self {
+        let (schema, strict) = finished(schema);
+        Self::closed(schema, strict, names)
+    }
+
+    /// The shape of arguments with these names and no others. A tool without arguments ignores what comes: some hosts
+    /// send a placeholder.
+    fn closed(mut schema: Value, strict: bool, names: Vec<Box<str>>) -> Self {
+        if names.is_empty() {
+            return Self::input(schema, strict);
+        }
+        if let Some(root) = schema.as_object_mut() {
+            root.insert("additionalProperties".into(), false.into());
+        }
+        Self::input_named(schema, strict, Some(names))
+    }
+
+    /// The same, for a tool that ignores what it does not know.
+    pub(crate) fn open(&self) -> Self {
+        let mut schema = self.schema.clone();
+        if self.names.is_some() {
+            schema.remove("additionalProperties");
+        }
+        Self::input(schema.into(), self.strict)
     }
 
     /// The shape of a type that is returned.
@@ -70,8 +111,12 @@ impl Shape {
 
     /// The shape of arguments.
     pub(crate) fn input(schema: Value, strict: bool) -> Self {
+        Self::input_named(schema, strict, None)
+    }
+
+    fn input_named(schema: Value, strict: bool, names: Option<Vec<Box<str>>>) -> Self {
         let (schema, problem) = as_input_schema(schema);
-        let mut shape = Self::new(Side::Input, schema, strict, problem);
+        let mut shape = Self::new(Side::Input, schema, strict, names, problem);
         match HeaderPlan::compile(&shape.schema) {
             Ok(plan) => shape.header_plan = plan,
             Err(error) => shape.problems.push(error.to_string()),
@@ -81,14 +126,21 @@ impl Shape {
 
     /// The shape of structured content.
     pub(crate) fn output(schema: Value, strict: bool) -> Self {
-        Self::new(Side::Output, as_output_schema(schema), strict, None)
+        Self::new(Side::Output, as_output_schema(schema), strict, None, None)
     }
 
-    fn new(side: Side, schema: JsonObject, strict: bool, problem: Option<String>) -> Self {
+    fn new(
+        side: Side,
+        schema: JsonObject,
+        strict: bool,
+        names: Option<Vec<Box<str>>>,
+        problem: Option<String>,
+    ) -> Self {
         let mut shape = Self {
             side,
-            schema,
+            schema: ordered(schema),
             strict,
+            names,
             header_plan: HeaderPlan::default(),
             problems: problem.into_iter().collect(),
             compiled: OnceLock::new(),
@@ -106,14 +158,40 @@ impl Shape {
     pub(crate) fn check(&self) -> Result<&Schema, &str> {
         let compile = || {
             let which = match self.side {
-                Side::Input => "input",
+                Side::Input | Side::Arguments => "input",
                 Side::Output => "output",
             };
-            Schema::compile(&Value::Object(self.schema.clone()))
+            let mut schema = self.schema.clone();
+            if self.names.is_some() {
+                // Names are looked at when the arguments are decoded, with the aliases that no schema can tell.
+                schema.remove("additionalProperties");
+            }
+            Schema::compile(&Value::Object(schema))
                 .map_err(|error| format!("its {which} schema is not valid: {error}"))
         };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
+}
+
+/// Whether all there is to say about the members of an object is said by its properties.
+fn is_plain(schema: &Value) -> bool {
+    let Some(root) = schema.as_object() else { return false };
+    let more = ["patternProperties", "unevaluatedProperties", "anyOf", "oneOf", "allOf", "$ref"];
+    root.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty())
+        && root.get("additionalProperties").is_none_or(|other| *other == Value::Bool(false))
+        && !more.iter().any(|keyword| root.contains_key(*keyword))
+}
+
+/// A schema as somebody would write it: what it is first, then its properties. These keep their order.
+fn ordered(mut schema: JsonObject) -> JsonObject {
+    let mut ordered = JsonObject::new();
+    for keyword in ["$schema", "type", "description", "properties", "required", "additionalProperties"] {
+        if let Some(value) = schema.remove(keyword) {
+            ordered.insert(keyword.to_owned(), value);
+        }
+    }
+    ordered.extend(schema);
+    ordered
 }
 
 #[cfg(test)]

@@ -69,8 +69,11 @@ async fn give_state_and_values_of_ones_own() {
         let mut wire = setup.wire(&server).await;
         let call = json!({ "name": "greet", "arguments": { "name": "Ada" } });
         assert_eq!(text(wire.request("tools/call", call).await.result()), "hello, Ada");
-        let call = json!({ "name": "greet", "arguments": {} });
+        let call = json!({ "name": "greet" });
         assert_eq!(text(wire.request("tools/call", call).await.result()), "hello, toolwire-testkit");
+        // What is there and does not fit is not the same as what is absent.
+        let call = json!({ "name": "greet", "arguments": {} });
+        assert_eq!(wire.request("tools/call", call).await.result()["isError"], true);
     })
     .await;
 }

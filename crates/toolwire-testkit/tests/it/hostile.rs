@@ -131,7 +131,7 @@ async fn a_panic_anywhere_is_an_internal_error() {
         .resource(resource("r://a", broken::<String>))
         .template(template("t://{x}", broken::<String>).complete("x", completer));
     let server = Server::builder("panics", "1.0")
-        .merge(group)
+        .routes(group)
         .method("own/method", |_: Context| broken::<Result<Value, toolwire_protocol::RpcError>>())
         .build()
         .unwrap();

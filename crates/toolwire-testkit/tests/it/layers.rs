@@ -94,7 +94,7 @@ async fn see_the_requests_they_are_around() {
             .tool(tool("late", || async { "late" }));
         let server = Server::builder("layers", "1.0")
             .layer(all.clone())
-            .merge(grouped)
+            .routes(grouped)
             .tool(tool("alone", || async { "alone" }))
             .build()
             .unwrap();
@@ -115,8 +115,8 @@ async fn and_prefixes_belong_to_a_group() {
     let group =
         || Group::new().tool(tool("now", || async { "noon" })).prompt(prompt("ask", || async { "when?" }));
     let server = Server::builder("groups", "1.0")
-        .merge(group().prefix("one_"))
-        .merge(group().prefix("two_"))
+        .routes(group().prefix("one_"))
+        .routes(group().prefix("two_"))
         .build()
         .unwrap();
     each(async |setup| {

@@ -99,8 +99,10 @@ async fn of_inputs_tell_good_arguments_from_bad_ones() {
         let schema = Schema::compile(&draw["inputSchema"]).unwrap();
         for (arguments, fits) in [
             (json!({ "shape": { "kind": "nothing" } }), true),
-            (json!({ "shape": shape(), "tree": tree(), "points": [{ "x": 1 }] }), true),
-            (json!({ "shape": { "kind": "nothing" }, "tree": null }), true),
+            (
+                json!({ "shape": { "kind": "circle", "radius": 1 }, "tree": tree(), "points": [{ "x": 1 }] }),
+                true,
+            ),
             (json!({ "shape": { "kind": "square" } }), false),
             (json!({ "shape": { "kind": "circle" } }), false),
             (json!({ "shape": shape(), "points": [{ "x": 1, "y": 300 }] }), false),
@@ -110,6 +112,14 @@ async fn of_inputs_tell_good_arguments_from_bad_ones() {
             assert_eq!(schema.is_valid(&arguments), fits, "{arguments}");
             let reply = wire.request("tools/call", json!({ "name": "draw", "arguments": arguments })).await;
             assert_eq!(reply.result()["isError"] != true, fits, "{}", reply.message());
+        }
+        // Null stands for what is not given, whatever the schema says: models send it.
+        for arguments in
+            [json!({ "shape": { "kind": "nothing" }, "tree": null }), json!({ "shape": shape() })]
+        {
+            assert!(!schema.is_valid(&arguments), "{arguments}");
+            let reply = wire.request("tools/call", json!({ "name": "draw", "arguments": arguments })).await;
+            assert_ne!(reply.result()["isError"], true, "{}", reply.message());
         }
     })
     .await;

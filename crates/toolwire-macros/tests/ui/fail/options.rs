@@ -1,4 +1,4 @@
-use toolwire::{Server, prompt, resource, tool};
+use toolwire::{Server, prompt, resource, tool, routes};
 
 #[tool(colour = "red")]
 fn unknown() {}
@@ -48,5 +48,5 @@ fn wrong_crate() {}
 
 fn main() {
     // What was refused can still be named, so that there is one error and not two.
-    let _ = Server::builder("demo", "1.0").tool(unknown).prompt(only_tools_have_hints).resource(uri_is_no_word);
+    let _ = Server::builder("demo", "1.0").routes(routes![unknown, only_tools_have_hints, uri_is_no_word]);
 }

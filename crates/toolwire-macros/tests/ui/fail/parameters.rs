@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolwire::{Args, Context, Log, Progress, State, Uri, prompt, server::Client, tool, wire::Meta};
+use toolwire::{Context, Uri, prompt, tool};
 
 #[derive(Deserialize, JsonSchema)]
 struct Pair {
@@ -14,11 +14,6 @@ fn pattern((a, b): (i64, i64)) -> String {
 
 #[tool]
 fn nameless(_: i64) {}
-
-#[tool]
-fn both(Args(pair): Args<Pair>, b: i64) -> String {
-    (pair.a + b).to_string()
-}
 
 #[prompt]
 fn uri(Uri(pair): Uri<Pair>) -> String {
@@ -51,7 +46,7 @@ fn arg_and_extract(#[arg] #[extract] cx: Context) {
 }
 
 #[tool]
-fn schema_of_extractor(#[schemars(range(min = 3))] cx: Context) {
+fn schema_of_extractor(#[extract] #[schemars(range(min = 3))] cx: Context) {
     drop(cx);
 }
 
@@ -61,20 +56,6 @@ fn sometimes(#[cfg(unix)] a: i64) {}
 #[tool]
 fn same_name(#[arg(rename = "b")] a: i64, b: i64) -> String {
     (a + b).to_string()
-}
-
-#[tool]
-fn too_many(
-    _a: i64,
-    _b: State<u8>,
-    _c: State<u16>,
-    _d: State<u32>,
-    _e: Context,
-    _f: Client,
-    _g: Progress,
-    _h: Log,
-    _i: Meta,
-) {
 }
 
 fn main() {}

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, fmt::Display};
 
-use toolwire::{Server, State, prompt, resource, tool};
+use toolwire::{Server, State, prompt, resource, tool, routes};
 
 #[tool]
 async fn generic<T: Display>(value: T) -> String {
@@ -74,5 +74,5 @@ async fn state(State(text): State<&str>) -> String {
 }
 
 fn main() {
-    let _ = Server::builder("demo", "1.0").tool(generic).tool(lifetime).prompt(any_argument).resource(constant);
+    let _ = Server::builder("demo", "1.0").routes(routes![generic, lifetime, any_argument, constant]);
 }

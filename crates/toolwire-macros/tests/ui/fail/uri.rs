@@ -1,4 +1,4 @@
-use toolwire::{Server, resource};
+use toolwire::{Server, resource, routes};
 
 #[resource]
 fn missing() -> &'static str {
@@ -31,5 +31,5 @@ fn nameless() -> &'static str {
 }
 
 fn main() {
-    let _ = Server::builder("demo", "1.0").resource(missing).template(open);
+    let _ = Server::builder("demo", "1.0").routes(routes![missing, open]);
 }

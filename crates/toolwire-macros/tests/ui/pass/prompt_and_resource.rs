@@ -2,7 +2,7 @@
 #![deny(warnings, missing_docs)]
 
 use serde::Deserialize;
-use toolwire::{Context, Server, Uri, prompt, resource};
+use toolwire::{Context, Server, Uri, prompt, resource, routes};
 
 /// Asks for a review.
 #[prompt(title = "Code review")]
@@ -53,12 +53,7 @@ async fn file(Uri(file): Uri<File>) -> String {
 
 fn main() {
     Server::builder("demo", "1.0")
-        .prompt(review)
-        .prompt(standup)
-        .resource(config)
-        .resource(time)
-        .template(user)
-        .template(file)
+        .routes(routes![review, standup, config, time, user, file])
         .build()
         .unwrap();
 }

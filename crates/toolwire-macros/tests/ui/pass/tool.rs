@@ -4,15 +4,14 @@
 use std::{
     borrow::Cow,
     future::Future,
-    pin::{Pin, pin},
+    pin::pin,
     task::{Context as Cx, Poll, Waker},
 };
 
 use toolwire::{
     Context, Json, Progress, Server, State,
     server::{FromContext, Rejection},
-    tool,
-};
+    tool, routes};
 
 #[derive(Clone)]
 struct App {
@@ -84,6 +83,30 @@ async fn gone(what: Missing) {}
 #[expect(clippy::unused_async, reason = "attributes stay on the function")]
 async fn old() {}
 
+/// Names of other modules can be used as they are, whatever they are called there.
+mod inner {
+    use toolwire::{State, tool};
+
+    /// A type that nobody else sees.
+    #[derive(Clone)]
+    struct Secret;
+
+    #[tool(name = "inner_hello")]
+    pub(super) async fn hello(hello: String) -> String {
+        let look = hello;
+        look
+    }
+
+    /// What is in the signature need be no more visible than without the attribute.
+    #[tool]
+    #[allow(private_interfaces)]
+    pub async fn look(State(_secret): State<Secret>) {}
+
+    pub(super) fn secret() -> impl Clone + Send + Sync + 'static {
+        Secret
+    }
+}
+
 /// Runs a future that never waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Cx::from_waker(Waker::noop())) {
@@ -97,26 +120,23 @@ fn main() {
     assert_eq!(hello(State(App { greeting: "hi" }), Caller("you".to_owned())), "hi, you");
     nothing();
     assert_eq!(now(remove(true)), "yes");
-    // It is a value: it can be copied, shown and called again.
-    let copy = remove;
-    let future: Pin<Box<dyn Future<Output = &'static str> + Send>> = copy(false);
-    assert_eq!(now(future), "no");
-    assert_eq!(format!("{copy:?}"), "remove");
+    // Nothing but the function has its name among the values.
+    let add = add::route();
+    let hello = |greet: &str| greet.len();
+    assert_eq!(hello("four"), 4);
 
     #[tool]
     async fn local(text: String) -> String {
         text
     }
     #[allow(deprecated)]
-    let builder = Server::builder("demo", "1.0").tool(old);
+    let builder = Server::builder("demo", "1.0").routes(routes![old]);
     builder
         .state(App { greeting: "hi" })
-        .tool(add)
-        .tool(greet)
-        .tool(hello)
-        .tool(nothing)
-        .tool(remove)
-        .tool(local)
+        .state(inner::secret())
+        .tool(add.title("Sum"))
+        .routes(routes![greet, nothing, remove, local, inner::hello, inner::look])
+        .tool(self::hello::route())
         .build()
         .unwrap();
 }

@@ -9,9 +9,7 @@ use toolwire::{BuildError, prelude::*};
 pub fn server() -> Result<Server, BuildError> {
     Server::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
         .instructions("Counts words, and writes greeting cards after asking who they are for.")
-        .tool(count)
-        .tool(card)
-        .prompt(summarise)
+        .routes(routes![count, card, summarise])
         .build()
 }
 
