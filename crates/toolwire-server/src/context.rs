@@ -132,6 +132,13 @@ impl Context {
         &self.0.server
     }
 
+    /// Which run of the handler this is: 1 for the first, and one more each time it is run again with the answers
+    /// to its questions. The same request may come back to another process for that.
+    pub fn round(&self) -> u32 {
+        let retry = self.0.peek.request_state.is_some() || self.0.peek.input_responses.is_some();
+        if retry || self.0.board.get().is_some() { self.board().round() } else { 1 }
+    }
+
     /// Resolves when the caller has cancelled the request. A handler is stopped by itself then; this is
     /// for work it has handed to other tasks.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {

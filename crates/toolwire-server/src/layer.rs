@@ -1,6 +1,7 @@
 //! `tower` layers around one handler, a group of them, or the whole server.
 //!
-//! A layer sees a [`Context`] go in and a [`Reply`] come out. Whatever error the layer adds (an elapsed
+//! A layer sees a [`Context`] go in and a [`Reply`] come out, once for each round of a request that asks:
+//! [`Context::round`] says which one it is. Whatever error the layer adds (an elapsed
 //! timeout, an overload) becomes an internal error, unless it is an [`RpcError`], which passes as it is.
 
 use std::{
@@ -16,6 +17,7 @@ use tower_service::Service;
 
 use crate::{
     Context, Reply,
+    engine::rounds,
     handler::{Answer, Endpoint, SharedEndpoint},
 };
 
@@ -42,7 +44,8 @@ impl Service<Context> for Route {
     }
 
     fn call(&mut self, cx: Context) -> Answer {
-        self.0.call(cx)
+        // A layer sees how each round ends, also one that ends with questions.
+        rounds::ending_with_questions(cx.clone(), self.0.call(cx))
     }
 }
 

@@ -69,6 +69,11 @@ impl Board {
         self.given.extend(responses.into_iter().flatten());
     }
 
+    /// Which run of the handler this is.
+    pub(crate) fn round(&self) -> u32 {
+        self.carried.as_ref().map_or(0, |carried| carried.round) + 1
+    }
+
     /// A key for a question that has none of its own. The same in every run, as long as the handler asks in the
     /// same order.
     pub(crate) fn unnamed_key(&mut self, kind: &str) -> String {
@@ -151,7 +156,7 @@ impl Board {
         }
         let questions = self.open.iter().map(|open| (open.key.clone(), open.request.clone())).collect();
         let mut state = RequestState::default();
-        state.round = self.carried.as_ref().map_or(0, |carried| carried.round) + 1;
+        state.round = self.round();
         state.call = self.call.clone().unwrap_or_default();
         state.asked = self.asked.clone();
         state.answers = self.answers.clone();
@@ -167,7 +172,7 @@ impl Board {
         self.unnamed = 0;
         self.suspended = false;
         let mut state = RequestState::default();
-        state.round = self.carried.as_ref().map_or(0, |carried| carried.round) + 1;
+        state.round = self.round();
         state.asked = self.asked.clone();
         state.user = self.user.take();
         self.carried = Some(state);

@@ -267,9 +267,14 @@ impl Call {
             let next = match Pin::new(work).poll(task) {
                 Poll::Pending if !rounds::settled(cx, task) => return Poll::Pending,
                 Poll::Pending if std::mem::take(&mut self.replay_check) => {
-                    rounds::Next::Run(Box::pin(rounds::check_replay(cx.clone())))
+                    rounds::Next::Run(Box::pin(rounds::check_replay(cx.clone(), None)))
                 }
                 Poll::Pending => rounds::Next::Done(rounds::suspend(cx)),
+                Poll::Ready(Ok(asked @ Reply::InputRequired(_)))
+                    if std::mem::take(&mut self.replay_check) =>
+                {
+                    rounds::Next::Run(Box::pin(rounds::check_replay(cx.clone(), Some(asked))))
+                }
                 Poll::Ready(Ok(Reply::NeedInput(need))) => rounds::ask(cx, need),
                 Poll::Ready(result) => rounds::Next::Done(result),
             };

@@ -8,7 +8,7 @@
 mod call;
 mod clock;
 mod origin;
-mod rounds;
+pub(crate) mod rounds;
 mod session;
 mod slow;
 

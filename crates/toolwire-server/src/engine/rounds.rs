@@ -65,6 +65,17 @@ pub(super) fn settled(cx: &Context, task: &Task<'_>) -> bool {
     cx.may_suspend() && cx.board().is_settled(task.waker())
 }
 
+/// A handler whose round ends by itself when it waits for answers and nothing else.
+pub(crate) fn ending_with_questions(cx: Context, mut work: Answer) -> Answer {
+    if !cx.may_suspend() {
+        return work;
+    }
+    Box::pin(poll_fn(move |task| match work.as_mut().poll(task) {
+        Poll::Pending if settled(&cx, task) => Poll::Ready(suspend(&cx)),
+        polled => polled,
+    }))
+}
+
 /// Runs a handler until it is done, or waits for answers and nothing else.
 pub(super) async fn until_settled(cx: &Context, mut work: Shielded) -> Option<Result<Reply, RpcError>> {
     poll_fn(|task| match Pin::new(&mut work).poll(task) {
@@ -94,11 +105,11 @@ pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
 }
 
 /// Runs the handler a second time before its questions go out, and refuses one that asks or does something else.
-pub(super) async fn check_replay(cx: Context) -> Result<Reply, RpcError> {
+pub(super) async fn check_replay(cx: Context, asked: Option<Reply>) -> Result<Reply, RpcError> {
     let again = Call::again(&cx).await;
     let (first, second) = (cx.board().footprint(), again.board().footprint());
     match first.difference(&second) {
-        None => suspend(&cx),
+        None => asked.map_or_else(|| suspend(&cx), Ok),
         Some(difference) => {
             let target = cx.target().unwrap_or_default().to_owned();
             tracing::error!(target, difference, "a handler behaves differently when it is run again");

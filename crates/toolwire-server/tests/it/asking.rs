@@ -1,8 +1,12 @@
 //! Handlers that ask, in every revision that can.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use schemars::JsonSchema;
@@ -11,7 +15,7 @@ use serde_json::{Value, json};
 use toolwire_protocol::wire::CreateMessageRequestParams;
 use toolwire_server::{
     Answer, Args, Ask, BoxError, Context, Extensions, IntoToolOutput, MemoryNonces, NeedInput, Principal,
-    Question, Reply, Server, ServerBuilder, StateKeys,
+    Question, Reply, Route, Server, ServerBuilder, StateKeys,
     engine::{Arrival, Call, RequestOrigin},
     prompt, resource, tool,
 };
@@ -575,4 +579,72 @@ async fn a_resource_is_read_by_its_uri_whatever_name_comes_with_it() {
     let answer = Wire::connect(&server).ask(&call(1, "resources/read", params, &json!({}))).await;
     assert_eq!(answer["result"]["contents"][0]["uri"], "note://public", "{answer}");
     assert_eq!(*seen.lock().unwrap(), [Some("note://public".to_owned())]);
+}
+
+/// What a layer has seen of each round: which one it was, and how it ended.
+#[derive(Clone, Default)]
+struct Seen(Arc<std::sync::Mutex<Vec<(u32, &'static str)>>>);
+
+impl tower_layer::Layer<Route> for Seen {
+    type Service = Seeing;
+
+    fn layer(&self, inner: Route) -> Seeing {
+        Seeing { inner, seen: self.clone() }
+    }
+}
+
+#[derive(Clone)]
+struct Seeing {
+    inner: Route,
+    seen: Seen,
+}
+
+impl tower_service::Service<Context> for Seeing {
+    type Response = Reply;
+    type Error = toolwire_protocol::RpcError;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, task: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(task)
+    }
+
+    fn call(&mut self, cx: Context) -> Self::Future {
+        let (answer, seen) = (self.inner.call(cx.clone()), self.seen.clone());
+        Box::pin(async move {
+            let reply = answer.await;
+            let ended = match &reply {
+                Ok(Reply::InputRequired(_)) => "questions",
+                Ok(_) => "result",
+                Err(_) => "error",
+            };
+            seen.0.lock().unwrap().push((cx.round(), ended));
+            reply
+        })
+    }
+}
+
+#[tokio::test]
+async fn layers_see_how_each_round_ends_and_which_one_it_is() {
+    for replay_check in [false, true] {
+        let (outer, inner) = (Seen::default(), Seen::default());
+        let server = Server::builder("asker", "1.0")
+            .replay_check(replay_check)
+            .tool(tool("two", two_rounds).layer(inner.clone()))
+            .layer(outer.clone())
+            .build()
+            .unwrap();
+        let mut wire = Wire::connect(&server);
+        let (answer, _) =
+            modern(&mut wire, "tools/call", json!({"name": "two"}), |_, _| accept(&json!({"name": "Ada"})))
+                .await;
+        assert_eq!(text(&answer), "Ada and Ada");
+        let mut expected = vec![(1, "questions"), (2, "questions"), (3, "result")];
+        if replay_check {
+            // The handler is run once more before its questions go out.
+            expected =
+                vec![(1, "questions"), (1, "questions"), (2, "questions"), (2, "questions"), (3, "result")];
+        }
+        assert_eq!(*inner.0.lock().unwrap(), expected);
+        assert_eq!(*outer.0.lock().unwrap(), expected);
+    }
 }
