@@ -4,11 +4,13 @@
 //! [`Server::classify`] what it is, and starts a [`Call`] for it at a [`Seat`]: as a modern request that stands
 //! alone, or as one of a legacy [`Session`].
 
+mod accept;
 mod call;
 mod flights;
 mod rounds;
 mod session;
 
+pub use accept::{Acceptor, ConnectionPermit};
 pub use call::{Answered, Call, Seat};
 pub(crate) use flights::{Flights, Refusal};
 pub use session::Session;

@@ -23,16 +23,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    sync::{Notify, OwnedSemaphorePermit},
+    sync::Notify,
     time::timeout,
 };
+use toolwire_server::engine::ConnectionPermit;
 
 use self::exchange::{Exchanges, StreamTasks};
 use super::{
-    HttpLimits, HttpService,
+    HttpLimits, HttpService, PeerAddr,
     body::PIECE_BYTES,
     graceful::ShutdownSignal,
     io::{Activity, HttpVersion, Patience, Replay, TimedIo},
+    peer::AddressShare,
     poll_on_wake::PollOnWake,
 };
 
@@ -80,7 +82,16 @@ pub(crate) struct Connection {
     pub(crate) shutdown: ShutdownSignal,
     /// Whether it came after the end had begun.
     pub(crate) late: bool,
-    pub(crate) _permit: Option<OwnedSemaphorePermit>,
+    pub(crate) peer: Peer,
+    pub(crate) _permit: Option<ConnectionPermit>,
+}
+
+/// Who is at the other side.
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    /// Where requests are said to come from, if that says anything.
+    pub(crate) address: Option<PeerAddr>,
+    pub(crate) _share: Option<AddressShare>,
 }
 
 impl Connection {
@@ -130,13 +141,18 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { service, http, mut shutdown, late, _permit } = self;
+        let Self { service, http, mut shutdown, late, peer, _permit } = self;
         let limits = &service.shared().config.limits;
         let (patience, activity) =
             (Patience { idle: limits.header_time, write: limits.write_time }, Activity::new());
         let stream = TokioIo::new(TimedIo::new(stream, activity.clone(), limits.write_time));
-        let exchanges =
-            Exchanges { service, local: local.map(|address| address.ip()), late, activity: activity.clone() };
+        let exchanges = Exchanges {
+            service,
+            local: local.map(|address| address.ip()),
+            peer: peer.address,
+            late,
+            activity: activity.clone(),
+        };
         let closing = shutdown.received();
         let ended = match version {
             HttpVersion::Http1 => {
