@@ -64,7 +64,10 @@ async fn proxies_have_no_share() {
 
 async fn serve(change: impl FnOnce(HttpBuilder) -> HttpBuilder) -> SocketAddr {
     let from = tool("from", |Extension(parts): Extension<Arc<Parts>>| async move {
-        parts.extensions.get::<PeerAddr>().map_or("nowhere".to_owned(), |peer| peer.network().to_string())
+        parts
+            .extensions
+            .get::<PeerAddr>()
+            .map_or_else(|| "nowhere".to_owned(), |peer| peer.network().to_string())
     });
     let server = Server::builder("from", "1.0").tool(from).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

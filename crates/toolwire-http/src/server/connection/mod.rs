@@ -4,6 +4,7 @@ mod exchange;
 
 use std::{
     future::Future,
+    io,
     net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
@@ -103,38 +104,44 @@ impl Connection {
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) async fn run_tls(self, tls: tokio_rustls::TlsAcceptor, stream: TcpStream) {
+    pub(crate) async fn run_tls(mut self, tls: tokio_rustls::TlsAcceptor, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok();
-        let limit = self.service.shared().config.limits.header_time;
-        match timeout(limit, tls.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                let agreed = stream.get_ref().1.alpn_protocol().map(|name| match name {
-                    b"h2" => HttpVersion::Http2,
-                    _ => HttpVersion::Http1,
-                });
-                self.open(stream, local, agreed).await;
-            }
-            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
-        }
+        let Some(stream) = self.begin(tls.accept(stream)).await else { return };
+        let agreed = stream.get_ref().1.alpn_protocol().map(|name| match name {
+            b"h2" => HttpVersion::Http2,
+            _ => HttpVersion::Http1,
+        });
+        self.open(stream, local, agreed).await;
     }
 
     /// Finds out which version of HTTP the client speaks. If TLS has `agreed` on one, it has to be that.
-    async fn open<S>(self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
+    async fn open<S>(mut self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut stream = Replay::new(stream);
-        let limit = self.service.shared().config.limits.header_time;
-        match timeout(limit, stream.version()).await {
-            Ok(Ok(version)) if agreed.is_none_or(|agreed| agreed == version) => {
-                self.run(stream, local, version).await;
-            }
-            Ok(Ok(version)) => tracing::debug!(?version, "a client does not speak what TLS has agreed on"),
-            Ok(Err(error)) => tracing::debug!(%error, "a connection ended before it began"),
-            Err(_) => tracing::debug!("a client connected and did not send a request"),
+        let Some(version) = self.begin(stream.version()).await else { return };
+        if agreed.is_some_and(|agreed| agreed != version) {
+            tracing::debug!(?version, "a client does not speak what TLS has agreed on");
+            return;
         }
+        self.run(stream, local, version).await;
+    }
+
+    /// Waits for what comes before the first request: in time, and not beyond the end of the server.
+    async fn begin<T>(&mut self, beginning: impl Future<Output = io::Result<T>>) -> Option<T> {
+        let limit = self.service.shared().config.limits.header_time;
+        tokio::select! {
+            biased;
+            begun = timeout(limit, beginning) => match begun {
+                Ok(Ok(begun)) => return Some(begun),
+                Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+                Err(_) => tracing::debug!("a client connected and did not send a request in time"),
+            },
+            () = self.shutdown.received() => {}
+        }
+        None
     }
 
     async fn run<S>(self, stream: S, local: Option<SocketAddr>, version: HttpVersion)
