@@ -56,7 +56,7 @@ pub struct Limits {
     pub handler_timeout: Duration,
     /// How long running handlers may go on after the peer has closed its side. Default five seconds.
     pub drain_timeout: Duration,
-    /// How many clients [`serve_all`](crate::Server::serve_all) serves at once; further ones wait to be accepted.
+    /// How many clients [`serve_listener`](crate::Server::serve_listener) serves at once; further ones wait to be accepted.
     /// Default 1024.
     pub connections: usize,
     /// How many messages one batch (2025-03-26) may hold. Default 64.

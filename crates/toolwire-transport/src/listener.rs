@@ -3,15 +3,14 @@
 use std::future::Future;
 use std::io;
 
-use crate::duplex::Duplex;
-
 /// A place where clients connect.
 ///
 /// How many are served at once, and what becomes of them, is for the one who accepts to decide. Dropping it makes the
 /// place free again.
 pub trait Listener: Send + 'static {
-    /// A connection to one client.
-    type Connection: Duplex;
+    /// A connection to one client. If it carries messages both ways, as a [`Duplex`](crate::Duplex), a server can serve it
+    /// as it is.
+    type Connection: Send + 'static;
 
     /// Waits for the next client. An error is about that one client or passes with time; the next may be accepted.
     ///

@@ -11,7 +11,7 @@
 //! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource) |
 //! | `stdio` | yes | serve on standard input and output: [`stdio()`] |
 //! | `child` | yes | start servers as child processes: [`ChildProcess`] |
-//! | `unix` | no | serve at a unix socket and connect to one: `UnixSocket`, [`Server::serve_all`] |
+//! | `unix` | no | serve at a unix socket and connect to one: `UnixSocket`, [`Server::serve_listener`] |
 //! | `http` | no | serve on HTTP and connect over it; `http-server` and `http-client` are its halves |
 //! | `http-tls` | no | TLS for both |
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |

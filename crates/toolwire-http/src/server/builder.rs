@@ -78,6 +78,14 @@ impl HttpBuilder {
         self
     }
 
+    /// Says that every connection comes from a proxy that is trusted, so that the address of a connection says nothing about
+    /// the client: there is no limit on [connections per address](HttpLimits::connections_per_address), and requests have
+    /// no [`PeerAddr`](super::PeerAddr) unless a layer puts one there. Default: connections come from clients.
+    pub fn behind_proxy(mut self) -> Self {
+        self.config.behind_proxy = true;
+        self
+    }
+
     /// Where the events of legacy streams are kept for clients that resume them. Default: in memory.
     pub fn event_log(mut self, log: impl EventLog) -> Self {
         self.event_log = Some(Arc::new(log));
@@ -123,7 +131,7 @@ impl HttpBuilder {
     }
 }
 
-/// A setting of an HTTP endpoint that makes no sense.
+/// A setting of an HTTP endpoint that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpConfigError(String);
 

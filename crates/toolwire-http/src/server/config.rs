@@ -46,6 +46,8 @@ pub(crate) struct HttpConfig {
     pub(crate) any_origin: bool,
     /// What browsers are told about pages of other origins.
     pub(crate) cors: Cors,
+    /// Whether every connection comes from a proxy, so that its address says nothing about the client.
+    pub(crate) behind_proxy: bool,
     /// Where clients of 2024-11-05 are served, if they are.
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: Option<super::legacy::Sse2024Paths>,
@@ -80,8 +82,8 @@ pub struct HttpLimits {
     pub header_bytes: usize,
     /// How many headers a request may have; more get 431. Default 100.
     pub headers: usize,
-    /// How long the headers of a request may take to arrive, and so how long an idle HTTP/1.1 connection is
-    /// kept for another request. Default 30 seconds.
+    /// How long the headers of a request may take to arrive, and so how long an idle connection is kept for another
+    /// request. Default 30 seconds.
     pub header_time: Duration,
     /// How many connections are open at once; further ones wait to be accepted. Default 4096.
     pub connections: usize,
@@ -90,7 +92,8 @@ pub struct HttpLimits {
     /// After how long without anything to say an answer becomes a stream, and how often an idle stream says
     /// that it is still there. Default 5 seconds.
     pub keep_alive: Duration,
-    /// How long a client may take no byte of what is sent to it before its connection is closed. Default one
+    /// How long a client may take no byte of what is sent to it before its connection is closed. Over HTTP/2, where each
+    /// response can be held up alone, it has that long for every 16 KiB of one, or else that stream is reset. Default one
     /// minute.
     pub write_time: Duration,
     /// How many WebSockets are open at once; further ones get 503. They are not counted as connections any more.
@@ -115,6 +118,10 @@ pub struct HttpLimits {
     pub event_time: Duration,
     /// What a legacy client is told to wait before it comes back to a stream. Default one second.
     pub retry: Duration,
+    /// How many connections are open at once from one address, or from addresses of IPv6 that share their first half;
+    /// further ones are closed. As many WebSockets are open besides; further ones get 503. It does not count
+    /// [behind a proxy](super::HttpBuilder::behind_proxy). Default 256.
+    pub connections_per_address: usize,
 }
 
 impl Default for HttpLimits {
@@ -138,6 +145,7 @@ impl Default for HttpLimits {
             session_event_bytes: 8 * 1024 * 1024,
             event_time: Duration::from_secs(5 * 60),
             retry: Duration::from_secs(1),
+            connections_per_address: 256,
         }
     }
 }

@@ -27,7 +27,7 @@ use toolwire_transport::ledger::{Account, Charge, Ledger};
 use tower_service::Service;
 
 use super::{
-    Body, EventLog, HttpBuilder, Principal,
+    Body, EventLog, HttpBuilder, PeerAddr, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
     drain::{comes_back, is_late, leaving},
@@ -394,7 +394,7 @@ impl Shared {
     /// Whom a request is counted against: its principal, or else the address it comes from, where that is known.
     fn caller(&self, parts: &Parts) -> Ledger {
         let known = principal(parts).map(CallerKey::principal);
-        match known.or_else(|| parts.extensions.get::<CallerKey>().cloned()) {
+        match known.or_else(|| parts.extensions.get::<PeerAddr>().map(|peer| peer.caller())) {
             Some(caller) => self.server.caller_ledger(caller),
             None => self.server.ledger().clone(),
         }
@@ -447,6 +447,8 @@ pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     let mut extensions = Extensions::default();
     if let Some(principal) = parts.extensions.get::<Principal>() {
         extensions.insert(principal.clone());
+    } else if let Some(peer) = parts.extensions.get::<PeerAddr>() {
+        extensions.insert(peer.caller());
     }
     extensions.insert(parts);
     extensions

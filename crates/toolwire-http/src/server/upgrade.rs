@@ -17,7 +17,12 @@ use tokio_tungstenite::tungstenite::{handshake::derive_accept_key, protocol::Rol
 use toolwire_protocol::RpcError;
 use toolwire_server::{Extensions, Server};
 
-use super::{Body, HttpLimits, edge, response, service::attach};
+use super::{
+    Body, HttpLimits, PeerAddr, edge,
+    peer::{AddressShare, AddressShares},
+    response,
+    service::attach,
+};
 use crate::websocket::{self, Bounds, SUBPROTOCOL};
 
 /// The one version of WebSocket that there is.
@@ -36,6 +41,7 @@ pub(crate) fn is_wanted(parts: &Parts) -> bool {
 /// Accepts WebSockets, as many as there is room for.
 pub(crate) struct WebSockets {
     room: Arc<Semaphore>,
+    shares: AddressShares,
     /// How many fit in there.
     limit: u32,
     bounds: Bounds,
@@ -47,7 +53,8 @@ impl WebSockets {
     pub(crate) fn new(limits: &HttpLimits) -> Self {
         let limit = u32::try_from(limits.websockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let bounds = Bounds { message_bytes: limits.body_bytes, silence: limits.websocket_silence };
-        Self { room: Arc::new(Semaphore::new(limit as usize)), limit, bounds, open: Mutex::default() }
+        let shares = AddressShares::new(limits.connections_per_address);
+        Self { room: Arc::new(Semaphore::new(limit as usize)), shares, limit, bounds, open: Mutex::default() }
     }
 
     /// Answers a request for a WebSocket, and serves what follows in a task.
@@ -64,8 +71,16 @@ impl WebSockets {
         let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
             Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
         })?;
+        // Nobody knows where a request comes from that another HTTP server has taken, unless a layer says so.
+        let share = match parts.extensions.get::<PeerAddr>() {
+            Some(peer) => Some(self.shares.take(*peer).ok_or(Refusal(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many WebSockets are open from this address; try again later",
+            ))?),
+            None => None,
+        };
         let answer = agree(&parts.headers, named);
-        let serving = serve(server.clone(), upgrade, self.bounds, attach(Arc::new(parts)), permit);
+        let serving = serve(server.clone(), upgrade, self.bounds, attach(Arc::new(parts)), (permit, share));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         while open.try_join_next().is_some() {}
         open.spawn(serving);
@@ -84,7 +99,7 @@ async fn serve(
     upgrade: OnUpgrade,
     bounds: Bounds,
     extensions: Extensions,
-    permit: OwnedSemaphorePermit,
+    room: (OwnedSemaphorePermit, Option<AddressShare>),
 ) {
     match upgrade.await {
         Ok(upgraded) => {
@@ -96,7 +111,7 @@ async fn serve(
         }
         Err(error) => tracing::debug!(%error, "a WebSocket was not opened after all"),
     }
-    drop(permit);
+    drop(room);
 }
 
 /// Says whether the subprotocol was named, or what is wrong.

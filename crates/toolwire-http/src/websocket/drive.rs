@@ -85,7 +85,7 @@ where
             Some(Err(error)) => return Ending::of(&error, limit),
             None => return Ending::Left(None),
         };
-        // An engine that takes nothing more may still have something to say, so this is no end.
+        // An engine that takes nothing more may still have something to say, so this is not the end.
         ear.cover(true);
         let _ = incoming.send(text.into()).await;
         ear.cover(false);
@@ -136,7 +136,7 @@ where
         match Utf8Bytes::try_from(message) {
             Ok(text) => sink.feed(Message::Text(text)).await?,
             // JSON is text, so the engine never makes one.
-            Err(error) => tracing::error!(%error, "a message that is no text was not sent"),
+            Err(error) => tracing::error!(%error, "a message that is not text was not sent"),
         }
         next = tokio::select! {
             biased;
@@ -199,7 +199,7 @@ impl Ending {
             Error::Capacity(_) => {
                 Self::Refused(CloseCode::Size, format!("a message is longer than {limit} bytes").into())
             }
-            Error::Utf8(_) => Self::Refused(CloseCode::Invalid, "a text frame is no UTF-8".into()),
+            Error::Utf8(_) => Self::Refused(CloseCode::Invalid, "a text frame is not UTF-8".into()),
             Error::Protocol(error) if !is_gone(error) => {
                 Self::Refused(CloseCode::Protocol, "this is not the WebSocket protocol".into())
             }

@@ -187,7 +187,19 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Self {
-        Self { stream: TcpStream::connect(address).await.unwrap(), read: Vec::new(), events: String::new() }
+        Self::over(TcpStream::connect(address).await.unwrap())
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> Self {
+        Self { stream, read: Vec::new(), events: String::new() }
+    }
+
+    /// Whether a request is answered, and the connection not closed instead.
+    pub(crate) async fn is_served(&mut self, request: &Request) -> bool {
+        if self.stream.write_all(&request.bytes()).await.is_err() || !self.more().await {
+            return false;
+        }
+        self.response().await.status() == 200
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

@@ -1,6 +1,7 @@
 //! Requests that do not name their host, or name it in more than one way (RFC 9112, 3.2; RFC 9113, 8.3.1).
 
 use serde_json::json;
+use toolwire_http::server::HttpBuilder;
 
 use crate::{
     bare::{Request, ask},
@@ -12,7 +13,7 @@ async fn a_request_names_its_host_once() {
     let call = Request::call("add", json!({ "a": 1, "b": 2 }));
     let url = "http://localhost/mcp";
     // Nothing of this depends on which hosts are allowed.
-    for fixture in [Fixture::start().await, Fixture::with(|http| http.allow_any_host()).await] {
+    for fixture in [Fixture::start().await, Fixture::with(HttpBuilder::allow_any_host).await] {
         for (request, status) in [
             (call.clone(), 200),
             (call.clone().without("Host"), 400),

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod addresses;
 mod axum_router;
 mod bare;
+mod bind;
 #[cfg(feature = "client")]
 mod client_fetch;
 #[cfg(feature = "client")]

@@ -53,6 +53,23 @@ async fn running_requests_may_finish() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_clients_that_have_not_sent_a_request() {
+    let limits = toolwire_server::Limits {
+        drain_timeout: Duration::from_secs(3600),
+        ..toolwire_server::Limits::default()
+    };
+    let mut fixture = Fixture::with_limits(limits, |http| http).await;
+    let mut silent = Connection::open(fixture.address).await;
+    let mut begun = Connection::open(fixture.address).await;
+    begun.write(b"PRI * HT").await;
+    // When this is answered, the others have been accepted.
+    assert_eq!(ask(fixture.address, &Request::call("add", json!({ "a": 1, "b": 2 }))).await.status(), 200);
+    fixture.server.shutdown();
+    assert!(silent.is_closed().await && begun.is_closed().await);
+    (&mut fixture.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn those_that_do_not_finish_are_cut_off() {
     let limits = toolwire_server::Limits {
         drain_timeout: Duration::from_millis(20),

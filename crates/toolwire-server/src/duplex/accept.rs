@@ -1,18 +1,10 @@
-//! Serving every client of a listener: how many at once, and to an orderly end.
+//! Serving every client of a listener, to an orderly end.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::pin::pin;
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinSet,
-    time::sleep,
-};
-use toolwire_transport::Listener;
+use toolwire_transport::{Duplex, Listener};
 
-use crate::Server;
-
-/// How long to wait after a connection could not be accepted, which is mostly for lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+use crate::{Server, engine::Acceptor};
 
 impl Server {
     /// Serves every client that connects, until [`shutdown`](Self::shutdown). At most as many as the limit
@@ -23,45 +15,29 @@ impl Server {
     ///
     /// # Cancel safety
     /// Dropping the future ends every connection at once.
-    pub async fn serve_all<L: Listener>(&self, mut listener: L) {
-        let room = Arc::new(Semaphore::new(self.limits().connections.min(Semaphore::MAX_PERMITS)));
-        let mut connections = JoinSet::new();
+    pub async fn serve_listener<L>(&self, listener: L)
+    where
+        L: Listener,
+        L::Connection: Duplex,
+    {
+        let mut acceptor = Acceptor::new(listener, self.limits().connections);
         let mut ended = pin!(self.until_shutdown());
         loop {
             let (connection, permit) = tokio::select! {
                 biased;
                 () = &mut ended => break,
-                Some(_) = connections.join_next() => continue,
-                accepted = accept(&mut listener, &room) => accepted,
+                accepted = acceptor.accept() => accepted,
             };
             let server = self.clone();
-            connections.spawn(async move {
+            acceptor.spawn(async move {
                 if let Err(error) = server.serve(connection).await {
                     tracing::debug!(%error, "a connection broke");
                 }
                 drop(permit);
             });
         }
-        drop(listener);
         // Each of them ends by itself within its own time.
+        let mut connections = acceptor.into_tasks();
         while connections.join_next().await.is_some() {}
-    }
-}
-
-/// Waits for room, then for a client.
-async fn accept<L: Listener>(
-    listener: &mut L,
-    room: &Arc<Semaphore>,
-) -> (L::Connection, Option<OwnedSemaphorePermit>) {
-    // The semaphore is never closed, so there always is a permit in the end.
-    let permit = Arc::clone(room).acquire_owned().await.ok();
-    loop {
-        match listener.accept().await {
-            Ok(connection) => return (connection, permit),
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }

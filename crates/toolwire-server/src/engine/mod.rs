@@ -5,6 +5,7 @@
 //! ends it when it is cancelled or takes too long, and gives the answer. A transport only drives it and writes down
 //! what it says.
 
+mod accept;
 mod call;
 mod clock;
 mod origin;
@@ -12,6 +13,7 @@ pub(crate) mod rounds;
 mod session;
 mod slow;
 
+pub use accept::{Acceptor, ConnectionPermit};
 pub use call::{Arrival, Call, EncodedResponse, Messages, Outcome};
 pub(crate) use clock::AskingTime;
 pub use origin::{Incoming, RequestOrigin, join_answers};

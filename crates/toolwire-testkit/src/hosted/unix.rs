@@ -19,7 +19,7 @@ impl Hosted<UnixSocket> {
         let server = server(target);
         let socket = UnixSocket::new(path());
         let listener = socket.listen().await.expect("no socket can be made");
-        Self::new(socket, async move { server.serve_all(listener).await })
+        Self::new(socket, async move { server.serve_listener(listener).await })
     }
 }
 

@@ -77,7 +77,7 @@ fn path() -> PathBuf {
 async fn serve(server: &Server, socket: &UnixSocket) -> JoinHandle<()> {
     let listener = socket.listen().await.unwrap();
     let server = server.clone();
-    tokio::spawn(async move { server.serve_all(listener).await })
+    tokio::spawn(async move { server.serve_listener(listener).await })
 }
 
 async fn client(socket: &UnixSocket) -> Client {

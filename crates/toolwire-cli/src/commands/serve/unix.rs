@@ -11,6 +11,6 @@ use crate::{failure::Result, terminal::Terminal};
 pub(super) async fn serve(server: &Server, path: &Path, terminal: Terminal) -> Result<()> {
     let listener = UnixSocket::new(path).listen().await?;
     announce(&format!("unix:{}", listener.path().display()), "unix", terminal)?;
-    server.serve_all(listener).await;
+    server.serve_listener(listener).await;
     Ok(())
 }

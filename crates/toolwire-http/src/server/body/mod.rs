@@ -20,6 +20,8 @@ use super::io::OpenRequest;
 /// How much of a body is given to the HTTP implementation at once. What it has been given, it keeps, whether the client
 /// takes it or not.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
+/// The same on HTTP/2, where a client has to take as much within the limit `write_time`.
+const STREAM_PIECE_BYTES: usize = 16 * 1024;
 /// How long the last piece may be on HTTP/2. It is asked for when the client has taken what came before it, and after it
 /// nobody can tell any more what is taken.
 const LAST_PIECE_BYTES: usize = 1024;
@@ -76,12 +78,14 @@ impl Body {
     fn next_piece(&mut self) -> Bytes {
         let length = self.ready.len();
         let is_tracked = self.request.as_ref().is_some_and(OpenRequest::is_stream);
-        let (most, last) = if is_tracked { (LAST_PIECE_BYTES, LAST_PIECE_BYTES) } else { (PIECE_BYTES, 0) };
-        if length <= most {
+        if length <= if is_tracked { LAST_PIECE_BYTES } else { PIECE_BYTES } {
             return std::mem::take(&mut self.ready);
         }
-        let piece = self.ready.split_to(PIECE_BYTES.min(length - last));
-        if is_tracked && self.ready.len() <= last {
+        if !is_tracked {
+            return self.ready.split_to(PIECE_BYTES);
+        }
+        let piece = self.ready.split_to(STREAM_PIECE_BYTES.min(length - LAST_PIECE_BYTES));
+        if self.ready.len() <= LAST_PIECE_BYTES {
             // So that it does not keep the whole in memory.
             self.ready = Bytes::copy_from_slice(&self.ready);
         }

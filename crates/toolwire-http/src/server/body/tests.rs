@@ -101,14 +101,17 @@ async fn on_http2_the_last_piece_is_short_and_does_not_keep_the_others() {
         (10, vec![10]),
         (LAST_PIECE_BYTES, vec![LAST_PIECE_BYTES]),
         (LAST_PIECE_BYTES + 1, vec![1, LAST_PIECE_BYTES]),
-        (PIECE_BYTES, vec![PIECE_BYTES - LAST_PIECE_BYTES, LAST_PIECE_BYTES]),
-        (2 * PIECE_BYTES + 5, vec![PIECE_BYTES, PIECE_BYTES + 5 - LAST_PIECE_BYTES, LAST_PIECE_BYTES]),
+        (STREAM_PIECE_BYTES, vec![STREAM_PIECE_BYTES - LAST_PIECE_BYTES, LAST_PIECE_BYTES]),
+        (
+            2 * STREAM_PIECE_BYTES + 5,
+            vec![STREAM_PIECE_BYTES, STREAM_PIECE_BYTES + 5 - LAST_PIECE_BYTES, LAST_PIECE_BYTES],
+        ),
     ] {
         let mut body = Body::full(vec![b'x'; length]);
         body.hold(Some(Activity::new().stream()));
         assert_eq!(lengths(&mut body).await, expected, "{length}");
     }
-    let whole = Bytes::from(vec![b'x'; PIECE_BYTES]);
+    let whole = Bytes::from(vec![b'x'; STREAM_PIECE_BYTES]);
     let memory = whole.as_ptr_range();
     let mut body = Body::full(whole);
     body.hold(Some(Activity::new().stream()));

@@ -14,7 +14,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::{body::Incoming, rt::Executor};
 
 use crate::server::{
-    Body, HttpService,
+    Body, HttpService, PeerAddr,
     drain::Late,
     io::{Activity, OpenRequest},
 };
@@ -24,6 +24,8 @@ pub(super) struct Exchanges {
     pub(super) service: HttpService,
     /// The address at which they come in.
     pub(super) local: Option<IpAddr>,
+    /// The address from which they come.
+    pub(super) peer: Option<PeerAddr>,
     /// Whether they come after the server was shut down.
     pub(super) late: bool,
     pub(super) activity: Activity,
@@ -46,6 +48,9 @@ impl Exchanges {
         B: HttpBody + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         if self.late {
             request.extensions_mut().insert(Late);
         }

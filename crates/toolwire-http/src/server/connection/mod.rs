@@ -4,6 +4,7 @@ mod exchange;
 
 use std::{
     future::Future,
+    io,
     net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
@@ -23,16 +24,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    sync::{Notify, OwnedSemaphorePermit},
+    sync::Notify,
     time::timeout,
 };
+use toolwire_server::engine::ConnectionPermit;
 
 use self::exchange::{Exchanges, StreamTasks};
 use super::{
-    HttpLimits, HttpService,
+    HttpLimits, HttpService, PeerAddr,
     body::PIECE_BYTES,
     graceful::ShutdownSignal,
     io::{Activity, HttpVersion, Patience, Replay, TimedIo},
+    peer::AddressShare,
     poll_on_wake::PollOnWake,
 };
 
@@ -80,7 +83,16 @@ pub(crate) struct Connection {
     pub(crate) shutdown: ShutdownSignal,
     /// Whether it came after the end had begun.
     pub(crate) late: bool,
-    pub(crate) _permit: Option<OwnedSemaphorePermit>,
+    pub(crate) peer: Peer,
+    pub(crate) _permit: Option<ConnectionPermit>,
+}
+
+/// Who is at the other side.
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    /// Where requests are said to come from, if that says anything.
+    pub(crate) address: Option<PeerAddr>,
+    pub(crate) _share: Option<AddressShare>,
 }
 
 impl Connection {
@@ -92,51 +104,62 @@ impl Connection {
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) async fn run_tls(self, tls: tokio_rustls::TlsAcceptor, stream: TcpStream) {
+    pub(crate) async fn run_tls(mut self, tls: tokio_rustls::TlsAcceptor, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok();
-        let limit = self.service.shared().config.limits.header_time;
-        match timeout(limit, tls.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                let agreed = stream.get_ref().1.alpn_protocol().map(|name| match name {
-                    b"h2" => HttpVersion::Http2,
-                    _ => HttpVersion::Http1,
-                });
-                self.open(stream, local, agreed).await;
-            }
-            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
-        }
+        let Some(stream) = self.begin(tls.accept(stream)).await else { return };
+        let agreed = stream.get_ref().1.alpn_protocol().map(|name| match name {
+            b"h2" => HttpVersion::Http2,
+            _ => HttpVersion::Http1,
+        });
+        self.open(stream, local, agreed).await;
     }
 
     /// Finds out which version of HTTP the client speaks. If TLS has `agreed` on one, it has to be that.
-    async fn open<S>(self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
+    async fn open<S>(mut self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut stream = Replay::new(stream);
-        let limit = self.service.shared().config.limits.header_time;
-        match timeout(limit, stream.version()).await {
-            Ok(Ok(version)) if agreed.is_none_or(|agreed| agreed == version) => {
-                self.run(stream, local, version).await;
-            }
-            Ok(Ok(version)) => tracing::debug!(?version, "a client does not speak what TLS has agreed on"),
-            Ok(Err(error)) => tracing::debug!(%error, "a connection ended before it began"),
-            Err(_) => tracing::debug!("a client connected and did not send a request"),
+        let Some(version) = self.begin(stream.version()).await else { return };
+        if agreed.is_some_and(|agreed| agreed != version) {
+            tracing::debug!(?version, "a client does not speak what TLS has agreed on");
+            return;
         }
+        self.run(stream, local, version).await;
+    }
+
+    /// Waits for what comes before the first request: in time, and not beyond the end of the server.
+    async fn begin<T>(&mut self, beginning: impl Future<Output = io::Result<T>>) -> Option<T> {
+        let limit = self.service.shared().config.limits.header_time;
+        tokio::select! {
+            biased;
+            begun = timeout(limit, beginning) => match begun {
+                Ok(Ok(begun)) => return Some(begun),
+                Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+                Err(_) => tracing::debug!("a client connected and did not send a request in time"),
+            },
+            () = self.shutdown.received() => {}
+        }
+        None
     }
 
     async fn run<S>(self, stream: S, local: Option<SocketAddr>, version: HttpVersion)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { service, http, mut shutdown, late, _permit } = self;
+        let Self { service, http, mut shutdown, late, peer, _permit } = self;
         let limits = &service.shared().config.limits;
         let (patience, activity) =
             (Patience { idle: limits.header_time, write: limits.write_time }, Activity::new());
         let stream = TokioIo::new(TimedIo::new(stream, activity.clone(), limits.write_time));
-        let exchanges =
-            Exchanges { service, local: local.map(|address| address.ip()), late, activity: activity.clone() };
+        let exchanges = Exchanges {
+            service,
+            local: local.map(|address| address.ip()),
+            peer: peer.address,
+            late,
+            activity: activity.clone(),
+        };
         let closing = shutdown.received();
         let ended = match version {
             HttpVersion::Http1 => {

@@ -61,6 +61,7 @@ impl Endpoint {
             http: Arc::new(Http::new(&HttpLimits::default())),
             shutdown: self.shutdown.signal(),
             late: false,
+            peer: Peer::default(),
             _permit: None,
         };
         tokio::spawn(connection.open(stream, None, None))

@@ -15,6 +15,7 @@ use rustls::{
 };
 use serde_json::{Value, json};
 use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     task::JoinHandle,
 };
@@ -88,6 +89,26 @@ async fn a_handshake_that_stalls_is_given_up() {
     let limits = HttpLimits { header_time: Duration::from_millis(50), ..HttpLimits::default() };
     let (address, serving) = serve(limits).await;
     assert!(Connection::open(address).await.is_closed().await);
+    serving.abort();
+}
+
+#[tokio::test]
+async fn what_was_agreed_on_is_spoken_and_nothing_else() {
+    let limits = HttpLimits { header_time: Duration::from_millis(200), ..HttpLimits::default() };
+    let (address, serving) = serve(limits).await;
+    for (protocol, said) in [
+        (&b"h2"[..], &b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..]),
+        (b"http/1.1", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        // One that says nothing is left in time.
+        (b"h2", b"PRI * HTTP/2.0"),
+    ] {
+        let mut stream = connect(address, protocol).await;
+        stream.write_all(said).await.unwrap();
+        let mut heard = Vec::new();
+        // It ends without a goodbye, which may count as an error.
+        let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await.unwrap();
+        assert_eq!(heard, b"", "{}", String::from_utf8_lossy(said));
+    }
     serving.abort();
 }
 
