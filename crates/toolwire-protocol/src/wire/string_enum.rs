@@ -1,4 +1,4 @@
-//! Reading the words of an enumeration of strings.
+//! Reading an enumeration of strings.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,30 +7,30 @@ use serde::{
     de::{Error, Visitor},
 };
 
-/// An enumeration whose members are words on the wire.
-pub(crate) trait Word: Sized {
-    /// The words it knows, for the error message.
+/// An enumeration whose variants are strings on the wire.
+pub(crate) trait StringEnum: Sized {
+    /// The strings it knows, for the error message.
     const EXPECTED: &'static [&'static str];
 
-    /// The member that stands behind `word`.
-    fn from_word(word: &str) -> Option<Self>;
+    /// The variant that `text` stands for.
+    fn from_text(text: &str) -> Option<Self>;
 }
 
-/// Reads one word without copying it first.
-pub(crate) fn deserialize<'de, T: Word, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_str(WordVisitor(PhantomData))
+/// Reads one string without copying it first.
+pub(crate) fn deserialize<'de, T: StringEnum, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_str(StringVisitor(PhantomData))
 }
 
-struct WordVisitor<T>(PhantomData<T>);
+struct StringVisitor<T>(PhantomData<T>);
 
-impl<T: Word> Visitor<'_> for WordVisitor<T> {
+impl<T: StringEnum> Visitor<'_> for StringVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one of the words {:?}", T::EXPECTED)
+        write!(f, "one of the strings {:?}", T::EXPECTED)
     }
 
-    fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
-        T::from_word(word).ok_or_else(|| E::unknown_variant(word, T::EXPECTED))
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).ok_or_else(|| E::unknown_variant(text, T::EXPECTED))
     }
 }
