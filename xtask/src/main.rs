@@ -10,6 +10,7 @@ mod conformance;
 mod debian;
 mod documents;
 mod edges;
+mod fuzz;
 mod interop;
 mod licences;
 mod process;
@@ -25,6 +26,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask bench
        cargo xtask conformance
+       cargo xtask fuzz [--minutes N] [--target T]
        cargo xtask screens
 
 test runs every check:
@@ -32,6 +34,7 @@ test runs every check:
   --only STEP   run just this step; may be repeated
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
+fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.";
 
 /// What the command line asks for.
@@ -40,6 +43,7 @@ enum Request {
     Help,
     List,
     Bench,
+    Fuzz(fuzz::Request),
     Test { only: Vec<String> },
     Screens,
 }
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Request::Bench => bench::run(),
+        Request::Fuzz(request) => fuzz::run(&request),
         Request::Test { only } => steps::run(&only),
         Request::Screens => screens::write(),
     });
@@ -73,6 +78,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
         Some("test") => {}
+        Some("fuzz") => return fuzz::parse(arguments).map(Request::Fuzz),
         Some(alone @ ("bench" | "conformance")) => {
             return match arguments.next() {
                 None if alone == "bench" => Ok(Request::Bench),

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::process::Program;
 use crate::workspace::{Workspace, root};
-use crate::{bench, browser, conformance, documents, edges, interop, licences, registry, screens, terminal};
+use crate::{
+    bench, browser, conformance, documents, edges, fuzz, interop, licences, registry, screens, terminal,
+};
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
@@ -41,6 +43,7 @@ const STEPS: &[Step] = &[
         about: "the hot path takes no more instructions than it may",
         work: bench::check,
     },
+    Step { name: "fuzz", about: "every fuzz target holds for some seconds", work: fuzz::check },
     Step { name: "install", about: "the program installs, and is small", work: install },
     Step { name: "screens", about: "documents show what the program says", work: screens::check },
     Step { name: "terminal", about: "questions are answered by keyboard in a terminal", work: terminal::run },

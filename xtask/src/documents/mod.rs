@@ -166,7 +166,7 @@ fn command_fault(command: &str) -> Option<String> {
         let words: Vec<String> = ours.split_whitespace().map(str::to_owned).collect();
         return match parse(&words) {
             Ok(Request::Test { only }) => steps::select(&only).err(),
-            Ok(Request::Help | Request::List | Request::Bench | Request::Screens) => None,
+            Ok(Request::Help | Request::List | Request::Bench | Request::Fuzz(_) | Request::Screens) => None,
             Err(error) => Some(format!("`{command}`: {error}")),
         };
     }
