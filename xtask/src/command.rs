@@ -1,10 +1,13 @@
 //! What the command line asks for.
 
+use crate::fuzz;
+
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask check
        cargo xtask bench
        cargo xtask conformance
+       cargo xtask fuzz [--minutes N] [--target T]
        cargo xtask screens
        cargo xtask eras
        cargo xtask mutants [AREA]...
@@ -16,6 +19,7 @@ test runs every check:
 check is for the working day: format, lint, and the unit tests of what has changed since main.
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
+fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
 eras lowers the numbers in xtask/eras.txt to what is there.
 mutants changes the code that safety depends on, and finds the changes that no test notices.
@@ -29,6 +33,7 @@ pub(crate) enum Request {
     Bench,
     Check,
     Eras,
+    Fuzz(fuzz::Request),
     Mutants { areas: Vec<String> },
     Screens,
     Soak { minutes: u64 },
@@ -45,6 +50,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
     }
     match command {
         "test" => test(&rest),
+        "fuzz" => fuzz::parse(rest.into_iter()).map(Request::Fuzz),
         "mutants" => areas(&rest),
         "soak" => soak(&rest),
         "bench" => alone(&rest, Request::Bench),

@@ -13,6 +13,7 @@ mod deny;
 mod documents;
 mod edges;
 mod eras;
+mod fuzz;
 mod interop;
 mod invariants;
 mod mutants;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Request::Bench => bench::run(),
         Request::Check => changed::run(),
         Request::Eras => eras::write(),
+        Request::Fuzz(request) => fuzz::run(&request),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
         Request::Soak { minutes } => soak::run(minutes),

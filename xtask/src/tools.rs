@@ -24,6 +24,10 @@ pub(crate) struct Tool<'a> {
 pub(crate) const DENY: Tool<'_> =
     Tool { package: "cargo-deny", program: "cargo-deny", version: "0.20.2", options: &[] };
 
+/// Builds and runs fuzz targets.
+pub(crate) const FUZZ: Tool<'_> =
+    Tool { package: "cargo-fuzz", program: "cargo-fuzz", version: "0.13.2", options: &[] };
+
 /// Changes the code in small ways, to find out whether a test notices.
 pub(crate) const MUTANTS: Tool<'_> =
     Tool { package: "cargo-mutants", program: "cargo-mutants", version: "27.1.0", options: &[] };

@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(canonical(one), canonical(other));
         }
         let different = [
-            r#"{}"#,
+            "{}",
             r#"{"a":1}"#,
             r#"{"a":"1"}"#,
             r#"{"a":-1}"#,

@@ -1,7 +1,7 @@
 //! A shallow look at `params`: only what routing needs, nothing decoded twice.
 //!
 //! Wrong types are remembered, not thrown: which of them matters, and with which answer, is for the
-//! ladder in [`classify`](crate::classify) to say.
+//! checks in [`classify`](crate::classify) to say.
 
 use std::{borrow::Cow, fmt};
 

@@ -12,8 +12,8 @@ use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    bench, browser, conformance, deny, documents, edges, eras, interop, invariants, platforms, registry,
-    schemas, screens, terminal,
+    bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants, platforms,
+    registry, schemas, screens, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -60,7 +60,7 @@ const STEPS: &[Step] = &[
     Step::beside("demo", "the tour ends well", demo),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)
         .prepared(bench::prepare),
-    // `fuzz`, a short run of every target, belongs here: it builds in a folder of its own.
+    Step::beside("fuzz", "every fuzz target holds for some seconds", fuzz::check).prepared(fuzz::prepare),
     Step::beside("platforms", "everything compiles for Windows and macOS", platforms::run)
         .prepared(platforms::prepare),
     Step::beside("screens", "documents show what the program says", screens::check),

@@ -1,4 +1,4 @@
-//! The rungs below an intact message: hosts, methods, media types, sizes, shapes.
+//! The checks before a message is one: hosts, methods, media types, sizes, shapes.
 
 use serde_json::json;
 use toolwire_http::server::{HttpLimits, Legacy};
@@ -13,7 +13,7 @@ fn discover() -> Request {
 }
 
 #[tokio::test]
-async fn rung_0_hosts_and_origins() {
+async fn hosts_and_origins() {
     let fixture = Fixture::start().await;
     let port = fixture.address.port();
     for (host, origin, status) in [
@@ -40,7 +40,7 @@ async fn rung_0_hosts_and_origins() {
 }
 
 #[tokio::test]
-async fn rung_0_the_refusal_says_what_to_change() {
+async fn host_the_refusal_says_what_to_change() {
     let fixture = Fixture::start().await;
     let host = ask(fixture.address, &discover().header("Host", "evil.example.com")).await.json();
     let text = host["error"]["message"].as_str().unwrap();
@@ -51,7 +51,7 @@ async fn rung_0_the_refusal_says_what_to_change() {
 }
 
 #[tokio::test]
-async fn rung_0_can_be_changed() {
+async fn host_can_be_changed() {
     let fixture = Fixture::with(|http| {
         http.public_url("https://mcp.example/mcp")
             .allow_hosts(["inside"])
@@ -72,7 +72,7 @@ async fn rung_0_can_be_changed() {
 }
 
 #[tokio::test]
-async fn rung_2_methods() {
+async fn methods() {
     let fixture = Fixture::start().await;
     for method in ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"] {
         let request = Request::new(method).header("MCP-Protocol-Version", MODERN);
@@ -102,7 +102,7 @@ async fn other_paths_are_not_found() {
 }
 
 #[tokio::test]
-async fn rung_3_media_types() {
+async fn media_types() {
     let fixture = Fixture::start().await;
     for (request, status) in [
         (discover().header("Content-Type", "application/json; charset=utf-8"), 200),
@@ -123,7 +123,7 @@ async fn rung_3_media_types() {
 }
 
 #[tokio::test]
-async fn rung_3_sizes() {
+async fn sizes() {
     let limits = HttpLimits { body_bytes: 1000, ..HttpLimits::default() };
     let fixture = Fixture::with(|http| http.limits(limits)).await;
     let long = Request::post(vec![b' '; 1001]);
@@ -142,7 +142,7 @@ async fn rung_3_sizes() {
 }
 
 #[tokio::test]
-async fn rungs_4_to_7_shapes() {
+async fn json_and_response_shapes() {
     let fixture = Fixture::start().await;
     for (body, code, id) in [
         (r"{", -32700, None),

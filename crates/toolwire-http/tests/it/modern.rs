@@ -1,4 +1,4 @@
-//! Modern requests: rungs 11 to 20, the two forms of a response, and cancellation.
+//! Modern requests: the checks from the envelope on, the two forms of a response, and cancellation.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn a_connection_serves_many_requests_and_ids_keep_their_type() {
 }
 
 #[tokio::test]
-async fn rung_11_the_envelope_must_be_complete() {
+async fn the_envelope_must_be_complete() {
     let fixture = Fixture::start().await;
     for params in [
         json!({}),
@@ -55,7 +55,7 @@ async fn rung_11_the_envelope_must_be_complete() {
 }
 
 #[tokio::test]
-async fn rungs_12_to_15_headers_must_agree() {
+async fn version_method_and_name_headers_must_agree() {
     let fixture = Fixture::start().await;
     let list = Request::modern("tools/list", json!({}));
     let call = Request::call("add", json!({ "a": 1, "b": 2 }));
@@ -94,7 +94,7 @@ async fn rungs_12_to_15_headers_must_agree() {
 }
 
 #[tokio::test]
-async fn rung_16_methods_of_no_use_here() {
+async fn methods_that_are_not_offered() {
     let fixture = Fixture::start().await;
     for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "unknown/method"] {
         let response = ask(fixture.address, &Request::modern(method, json!({}))).await;
@@ -104,7 +104,7 @@ async fn rung_16_methods_of_no_use_here() {
 }
 
 #[tokio::test]
-async fn rung_17_faults_of_the_parameters_are_answers() {
+async fn faults_of_the_parameters_are_answers() {
     let fixture = Fixture::start().await;
     let unknown = ask(fixture.address, &Request::call("no_such_tool", json!({}))).await;
     assert_eq!((unknown.status(), unknown.code()), (200, -32602));
@@ -115,7 +115,7 @@ async fn rung_17_faults_of_the_parameters_are_answers() {
 }
 
 #[tokio::test]
-async fn rung_18_mirrored_arguments() {
+async fn mirrored_arguments_must_agree() {
     let fixture = Fixture::start().await;
     let call = |value: &str| Request::call("mirrored", json!({ "value": value }));
     for (request, good) in [
@@ -147,7 +147,7 @@ async fn rung_18_mirrored_arguments() {
 }
 
 #[tokio::test]
-async fn rung_19_a_missing_capability_has_its_status() {
+async fn a_missing_client_capability_has_its_status() {
     let fixture = Fixture::start().await;
     let response = ask(fixture.address, &Request::call("needy", json!({}))).await;
     assert_eq!((response.status(), response.code()), (400, -32021));

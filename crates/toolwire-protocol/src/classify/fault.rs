@@ -1,4 +1,4 @@
-//! Every way a message can fail on the ladder, with its error and its HTTP status.
+//! Every way a message can fail its checks, with its error and its HTTP status.
 
 use crate::{ErrorCode, RawJson, RpcError, Version};
 
@@ -108,7 +108,7 @@ impl Fault {
     }
 }
 
-/// The HTTP status for an error that a handler, not the ladder, produced.
+/// The HTTP status for an error that a handler, and no check, produced.
 ///
 /// Who made the error decides, not its code: a handler that relays an upstream `-32020` still answers 200.
 /// The one exception is the missing capability, which the specification ties to 400 wherever it is found out.

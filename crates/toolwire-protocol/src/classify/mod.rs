@@ -1,12 +1,29 @@
-//! Which era a message belongs to, and whether it may pass: the inbound ladder.
+//! Which era a message belongs to, and whether it may pass.
 //!
 //! One pure function looks at a message, its HTTP headers if there are any, what we serve, and what we
-//! know of the legacy peer. The first rung that fails answers. Transports and routers never decide
-//! this for themselves.
+//! know of the legacy peer. Transports and routers never decide this for themselves. The checks have an order, from
+//! the first to the last of this table, and the first that fails answers. Each has a name, which is what other
+//! places call it by.
 //!
-//! The rungs below an intact message (origin, media type, size, JSON) come before, at the edge; those
-//! that need the catalog (unknown tool, mirrored parameters, required capabilities) come after, in the
-//! router. Their answers are [`Fault`]s all the same, so that codes and statuses stand in one place.
+//! | Check | What must hold | Refused with |
+//! | --- | --- | --- |
+//! | *host*, *method*, *media type*, *size*, *JSON* | the HTTP request is one for us, and its body is a message; before this, at the edge | HTTP statuses, [`EnvelopeFault`](crate::envelope::EnvelopeFault) |
+//! | *response* | an answer comes from a legacy peer, who alone is asked by request | [`UnexpectedResponse`](Fault::UnexpectedResponse), [`UnknownSession`](Fault::UnknownSession) |
+//! | *known version* | a header without a modern claim in the body names a version that exists | [`UnsupportedVersion`](Fault::UnsupportedVersion) |
+//! | *initialize* | legacy versions are served, and this peer has not shaken hands | [`LegacyNotServed`](Fault::LegacyNotServed), [`AlreadyInitialized`](Fault::AlreadyInitialized) |
+//! | *session* | a legacy request has a session that is initialised | [`SessionRequired`](Fault::SessionRequired), [`UnknownSession`](Fault::UnknownSession), [`NotInitialized`](Fault::NotInitialized) |
+//! | *era* | without a session, the request claims to be a modern one | [`MissingMeta`](Fault::MissingMeta), [`LegacyNotServed`](Fault::LegacyNotServed) |
+//! | *envelope* | the `_meta` of a modern request is complete | [`MissingMeta`](Fault::MissingMeta), [`InvalidMeta`](Fault::InvalidMeta) |
+//! | *version header* | it agrees with `_meta` | [`HeaderMismatch`](Fault::HeaderMismatch) |
+//! | *served version* | the version is served here | [`UnsupportedVersion`](Fault::UnsupportedVersion) |
+//! | *method header*, *name header* | they agree with the body | [`HeaderMismatch`](Fault::HeaderMismatch) |
+//! | *offered method* | the method exists in that version, comes from clients, and is advertised | [`MethodNotFound`](Fault::MethodNotFound) |
+//! | *parameters* | they fit the method; after this, in the router | [`InvalidParams`](Fault::InvalidParams) |
+//! | *mirrored arguments* | the headers that mirror arguments agree with them; in the router | [`HeaderMismatch`](Fault::HeaderMismatch) |
+//! | *client capability* | the client can do what is needed; in the router | [`MissingClientCapability`](Fault::MissingClientCapability) |
+//!
+//! Those that come after need the catalog. Their answers are [`Fault`]s all the same, so that codes and statuses are in
+//! one place.
 
 mod fault;
 mod served;
@@ -34,7 +51,7 @@ pub struct HeaderView<'a> {
 
 /// What is known of the legacy peer behind a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "every case needs its rung")]
+#[expect(clippy::exhaustive_enums, reason = "every case is checked differently")]
 pub enum LegacyView {
     /// Legacy revisions are not served.
     Off,
@@ -102,7 +119,7 @@ pub fn classify(
     verdict.unwrap_or_else(Verdict::Reject)
 }
 
-/// Rung 7: an answer needs somebody who asked, and only legacy servers ask by request.
+/// The check *response*: an answer needs somebody who asked, and only legacy servers ask by request.
 fn response(http: Option<&HeaderView<'_>>, legacy: LegacyView) -> Result<Verdict, Fault> {
     match (legacy, http) {
         (LegacyView::Peer { version, .. }, _) => Ok(Verdict::Legacy(version)),
@@ -189,7 +206,7 @@ fn claims_modern_badly(meta: &crate::peek::MetaPeek) -> bool {
     meta.fault.as_ref().is_some_and(|fault| fault.member == PROTOCOL_VERSION)
 }
 
-/// Rung 8 and its refusals.
+/// The check *initialize*.
 fn initialize_request(served: &Served, legacy: LegacyView) -> Result<Verdict, Fault> {
     match legacy {
         LegacyView::Off => Err(Fault::LegacyNotServed { supported: served.modern_first() }),
@@ -198,7 +215,7 @@ fn initialize_request(served: &Served, legacy: LegacyView) -> Result<Verdict, Fa
     }
 }
 
-/// Rungs 11 to 16.
+/// The checks of a modern request, from *envelope* to *offered method*.
 fn modern(
     method: &MethodName,
     peek: &Peek,
@@ -237,7 +254,7 @@ fn modern(
     }
 }
 
-/// Rung 12, which outranks an unsupported version.
+/// The check *version header*, which outranks an unsupported version.
 fn version_header(headers: &HeaderView<'_>, version: &VersionField) -> Result<(), Fault> {
     match headers.protocol_version {
         Some(header) if header.trim() == version.as_str() => Ok(()),
@@ -249,7 +266,7 @@ fn version_header(headers: &HeaderView<'_>, version: &VersionField) -> Result<()
     }
 }
 
-/// Rung 13.
+/// The check *served version*.
 fn served_modern(version: &VersionField, served: &Served) -> Result<Version, Fault> {
     match version {
         VersionField::Known(known) if known.is_modern() && served.has(*known) => Ok(*known),
@@ -265,7 +282,7 @@ fn served_modern(version: &VersionField, served: &Served) -> Result<Version, Fau
     }
 }
 
-/// Rungs 14 and 15.
+/// The checks *method header* and *name header*.
 fn mirrored_headers(method: &MethodName, peek: &Peek, view: &HeaderView<'_>) -> Result<(), Fault> {
     let mismatch = |error: headers::HeaderMismatch| Fault::HeaderMismatch(error.to_string());
     headers::check_method(view.method, method.as_str()).map_err(mismatch)?;
@@ -279,7 +296,7 @@ fn mirrored_headers(method: &MethodName, peek: &Peek, view: &HeaderView<'_>) -> 
     source.map_or(Ok(()), |body| headers::check_name(view.name, body).map_err(mismatch))
 }
 
-/// Rung 9: a different version than the negotiated one is served as negotiated, an unknown one is not.
+/// The check *known version*: a different version than the negotiated one is served as negotiated, an unknown one is not.
 fn legacy_version_header(headers: &HeaderView<'_>, served: &Served) -> Result<(), Fault> {
     match headers.protocol_version.map(VersionField::of) {
         Some(VersionField::Unknown(requested)) => {
@@ -318,7 +335,7 @@ fn legacy_request(
     }
 }
 
-/// Rung 16: in the table of that version, from a client, and advertised; or a custom method.
+/// The check *offered method*: in the table of that version, from a client, and advertised; or a custom method.
 fn exists_for_client(method: &MethodName, version: Version, served: &Served) -> bool {
     match method {
         MethodName::Known(known) => {

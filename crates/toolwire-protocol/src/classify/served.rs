@@ -1,4 +1,4 @@
-//! What an endpoint offers, as the ladder sees it.
+//! What an endpoint offers, as far as classifying a message depends on it.
 
 use std::collections::BTreeSet;
 

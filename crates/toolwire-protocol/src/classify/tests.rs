@@ -1,4 +1,4 @@
-//! One test per cell of the ladder.
+//! One test for each check, and for each of its answers.
 
 use bytes::Bytes;
 
@@ -64,7 +64,7 @@ const WAITING: LegacyView = LegacyView::Peer { version: Version::V2025_06_18, in
 const MODERN: &str = "2026-07-28";
 
 #[test]
-fn rung_7_a_response_needs_a_legacy_peer() {
+fn a_response_needs_a_legacy_peer() {
     let text = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     assert_eq!(on_pipe(text, READY), Verdict::Legacy(Version::V2025_06_18));
     assert_eq!(on_pipe(text, LegacyView::NoPeer), Verdict::Ignore);
@@ -76,7 +76,7 @@ fn rung_7_a_response_needs_a_legacy_peer() {
 }
 
 #[test]
-fn rung_8_initialize_starts_the_legacy_era() {
+fn initialize_starts_the_legacy_era() {
     for view in [LegacyView::NoPeer, LegacyView::UnknownSession, LegacyView::Sessionless] {
         assert_eq!(on_pipe(&plain("initialize"), view), Verdict::Initialize, "{view:?}");
     }
@@ -89,7 +89,7 @@ fn rung_8_initialize_starts_the_legacy_era() {
 }
 
 #[test]
-fn rung_9_requests_of_a_session() {
+fn requests_of_a_session() {
     let list = plain("tools/list");
     assert_eq!(on_pipe(&list, READY), Verdict::Legacy(Version::V2025_06_18));
     let http = HeaderView::default();
@@ -101,13 +101,13 @@ fn rung_9_requests_of_a_session() {
 }
 
 #[test]
-fn rung_9_before_initialized_only_ping_is_answered() {
+fn before_initialized_only_ping_is_answered() {
     assert_eq!(refusal(on_pipe(&plain("tools/list"), WAITING)).0, ErrorCode::INVALID_REQUEST);
     assert_eq!(on_pipe(&plain("ping"), WAITING), Verdict::Legacy(Version::V2025_06_18));
 }
 
 #[test]
-fn rung_10_no_claim_and_no_peer() {
+fn no_claim_and_no_peer() {
     let http = HeaderView::default();
     let verdict = run(&plain("tools/list"), Some(&http), &served(), LegacyView::NoPeer);
     assert_eq!(refusal(verdict), (ErrorCode::INVALID_REQUEST, 400));
@@ -124,7 +124,7 @@ fn rung_10_no_claim_and_no_peer() {
 }
 
 #[test]
-fn rung_11_an_incomplete_envelope() {
+fn an_incomplete_envelope() {
     let http = headers(MODERN, "tools/list", None);
     for text in [
         plain("tools/list"),
@@ -151,7 +151,7 @@ fn rung_11_an_incomplete_envelope() {
 }
 
 #[test]
-fn rung_11_a_modern_header_over_a_bare_initialize_contradicts_itself() {
+fn a_modern_header_over_a_bare_initialize_contradicts_itself() {
     let http = headers(MODERN, "initialize", None);
     let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
     let verdict = run(text, Some(&http), &served(), LegacyView::NoPeer);
@@ -159,7 +159,7 @@ fn rung_11_a_modern_header_over_a_bare_initialize_contradicts_itself() {
 }
 
 #[test]
-fn rung_12_the_version_header_must_match_and_outranks_13() {
+fn the_version_header_must_match_and_outranks_the_served_version() {
     let list = enveloped("tools/list", MODERN, "");
     let none = HeaderView { method: Some("tools/list"), ..HeaderView::default() };
     assert_eq!(
@@ -175,7 +175,7 @@ fn rung_12_the_version_header_must_match_and_outranks_13() {
 }
 
 #[test]
-fn rung_13_an_unserved_version_names_the_served_ones() {
+fn an_unserved_version_names_the_served_ones() {
     let http = headers("v999.0.0", "tools/list", None);
     let text = enveloped("tools/list", "v999.0.0", "");
     let Verdict::Reject(fault) = run(&text, Some(&http), &served(), LegacyView::NoPeer) else { panic!() };
@@ -200,7 +200,7 @@ fn rung_13_an_unserved_version_names_the_served_ones() {
 }
 
 #[test]
-fn rungs_14_and_15_mirrored_headers() {
+fn the_method_and_name_headers_must_agree() {
     let call = enveloped("tools/call", MODERN, r#","name":"add""#);
     for (http, good) in [
         (headers(MODERN, "tools/call", Some("add")), true),
@@ -223,7 +223,7 @@ fn rungs_14_and_15_mirrored_headers() {
 }
 
 #[test]
-fn rung_16_methods_of_the_wrong_era_or_not_advertised() {
+fn methods_of_the_wrong_era_or_not_advertised() {
     for method in [
         "initialize",
         "ping",
@@ -257,7 +257,7 @@ fn modern_requests_are_served_beside_a_legacy_peer() {
 }
 
 #[test]
-fn notifications_skip_the_header_rungs() {
+fn notifications_skip_the_checks_of_headers() {
     let text = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(on_pipe(text, LegacyView::NoPeer), Verdict::Either);
     let bare = HeaderView { protocol_version: Some(MODERN), ..HeaderView::default() };

@@ -5,11 +5,12 @@
 //!
 //! It is pure and bounded: nothing is ever fetched, and every cost a schema or a value of the other side
 //! could cause has a named limit here. It deliberately does not assert `format` (an annotation by default
-//! in 2020-12), knows no vocabulary but the standard one, and tolerates the spellings of draft-07
+//! in 2020-12) unless it is told to, knows no vocabulary but the standard one, and tolerates the spellings of draft-07
 //! (`definitions`, `items` as an array, `dependencies`) because older peers send them.
 
 mod compile;
 mod evaluate;
+mod format;
 mod keyword;
 mod node;
 mod number;
@@ -26,7 +27,7 @@ mod tests;
 use serde_json::Value;
 
 pub use portable::{MAX_INLINED_VALUES, inline_local_refs, is_object_root};
-pub use primitive::{elicitation_schema, fill_defaults};
+pub use primitive::{elicitation_check, elicitation_schema, fill_defaults};
 pub use violation::{SchemaError, Violation, Violations};
 pub use words::MAX_SHOWN_CHARS;
 
@@ -95,8 +96,28 @@ impl Schema {
     ///
     /// A reference to another document and a pattern our engine cannot run do not fail: they accept
     /// anything and are listed in [`skipped`](Self::skipped).
+    ///
+    /// Whoever relies on the check has to look at that list: a server refuses to start with a schema of its own that
+    /// it cannot check, and a client warns of one that it was given.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let (program, skipped) = Compiler::new(schema).run()?;
+        Ok(Self { program, skipped })
+    }
+
+    /// The same, but `format` is asserted where it is one of those that a form may ask for: `date`, `date-time`,
+    /// `email` and `uri`.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolwire_protocol::schema::Schema;
+    ///
+    /// let form = json!({ "properties": { "mail": { "type": "string", "format": "email" } } });
+    /// assert!(Schema::compile(&form)?.is_valid(&json!({ "mail": "nope" })));
+    /// assert!(!Schema::compile_form(&form)?.is_valid(&json!({ "mail": "nope" })));
+    /// # Ok::<(), toolwire_protocol::schema::SchemaError>(())
+    /// ```
+    pub fn compile_form(schema: &Value) -> Result<Self, SchemaError> {
+        let (program, skipped) = Compiler::new(schema).asserting_formats().run()?;
         Ok(Self { program, skipped })
     }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use regex_lite::Regex;
 use serde_json::{Number, Value};
 
+use super::format::Format;
+
 /// The place of a node in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeId(pub(super) usize);
@@ -160,6 +162,7 @@ impl Range {
 pub(super) struct TextRules {
     pub(super) length: Range,
     pub(super) pattern: Option<Pattern>,
+    pub(super) format: Option<Format>,
 }
 
 /// A regular expression, or the memory that there was one we cannot run.

@@ -1,14 +1,16 @@
 //! The small part of JSON Schema that a form can ask for: flat objects of primitive fields.
 //!
-//! What a form cannot express but also cannot miss, such as `pattern`, is left out: the answer is checked
-//! against the full type when it is read.
+//! What a form cannot express, such as `pattern`, is left out of what is asked for. The answer is checked against it all
+//! the same: that is what [`elicitation_check`] is for.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value, json};
 
 use super::{
-    SchemaError, inline_local_refs, is_object_root,
+    SchemaError,
+    format::Format,
+    inline_local_refs, is_object_root,
     keyword::below,
     number,
     words::{named, quoted},
@@ -17,8 +19,6 @@ use super::{
 /// Keywords at the root that make the object more than a flat list of fields.
 const NOT_FLAT: [&str; 8] =
     ["$ref", "allOf", "anyOf", "if", "not", "oneOf", "patternProperties", "dependentSchemas"];
-
-const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 
 /// How often one wrapper may be inside another around a field.
 const MAX_WRAPPERS: usize = 8;
@@ -45,6 +45,35 @@ const MAX_WRAPPERS: usize = 8;
 /// # Ok::<(), toolwire_protocol::schema::SchemaError>(())
 /// ```
 pub fn elicitation_schema(schema: &Value) -> Result<Value, SchemaError> {
+    form(schema).map(|form| form.asked)
+}
+
+/// What an answer to a form has to fit: everything that the schema of the struct demands, also what a form cannot
+/// express. Optional fields are not required, as in [`elicitation_schema`].
+///
+/// ```
+/// use serde_json::json;
+/// use toolwire_protocol::schema::{Schema, elicitation_check, elicitation_schema};
+///
+/// let derived = json!({
+///     "type": "object",
+///     "properties": { "code": { "type": "string", "pattern": "^[a-z]+$" } },
+/// });
+/// assert!(elicitation_schema(&derived)?["properties"]["code"].get("pattern").is_none());
+/// assert!(!Schema::compile_form(&elicitation_check(&derived)?)?.is_valid(&json!({ "code": "1" })));
+/// # Ok::<(), toolwire_protocol::schema::SchemaError>(())
+/// ```
+pub fn elicitation_check(schema: &Value) -> Result<Value, SchemaError> {
+    form(schema).map(|form| form.check)
+}
+
+/// What is asked for, and what is checked.
+struct Form {
+    asked: Value,
+    check: Value,
+}
+
+fn form(schema: &Value) -> Result<Form, SchemaError> {
     let inlined = inline_local_refs(schema.clone())?;
     let Some(root) = inlined.as_object().filter(|root| is_object_root(root)) else {
         return Err(SchemaError::new("", "an elicitation asks for an object, so the type must be a struct"));
@@ -60,24 +89,28 @@ pub fn elicitation_schema(schema: &Value) -> Result<Value, SchemaError> {
     }
     let no_fields = Map::new();
     let fields = root.get("properties").and_then(Value::as_object).unwrap_or(&no_fields);
-    let (mut properties, mut optional) = (Map::new(), BTreeSet::new());
+    let (mut properties, mut checked, mut optional) = (Map::new(), Map::new(), BTreeSet::new());
     for (name, schema) in fields {
         let field = Field::new(name, schema)?;
         if field.optional {
             optional.insert(name.as_str());
         }
         properties.insert(name.clone(), Value::Object(field.primitive()?));
+        checked.insert(name.clone(), Value::Object(field.keywords));
     }
     let demanded = root.get("required").and_then(Value::as_array).into_iter().flatten();
     let answered = |name: &&str| properties.contains_key(*name) && !optional.contains(name);
     let required: Vec<&str> = demanded.filter_map(Value::as_str).filter(answered).collect();
-    let mut asked = json!({ "type": "object", "properties": properties });
-    if !required.is_empty()
-        && let Some(asked) = asked.as_object_mut()
-    {
-        asked.insert("required".to_owned(), json!(required));
+    let required = (!required.is_empty()).then(|| json!(required));
+    let mut check = root.clone();
+    check.remove("required");
+    check.insert("properties".to_owned(), Value::Object(checked));
+    let mut asked = Map::from_iter([("type".to_owned(), json!("object"))]);
+    asked.insert("properties".to_owned(), Value::Object(properties));
+    for members in [&mut asked, &mut check] {
+        members.extend(required.clone().map(|required| ("required".to_owned(), required)));
     }
-    Ok(asked)
+    Ok(Form { asked: Value::Object(asked), check: Value::Object(check) })
 }
 
 /// Inserts the defaults of `requested`, an elicitation's schema, for the properties `content` does not have.
@@ -196,7 +229,7 @@ impl<'n> Field<'n> {
         match kind {
             "string" => {
                 self.keep(&["minLength", "maxLength"], Value::is_u64, out);
-                let known = |format: &Value| FORMATS.iter().any(|known| format == *known);
+                let known = |format: &Value| format.as_str().and_then(Format::of).is_some();
                 self.keep(&["format"], known, out);
             }
             "integer" | "number" => {
@@ -285,7 +318,7 @@ impl<'n> Field<'n> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         if let Some(value) = keywords.get("const") {
             let Some(value) = text(Some(value)) else {
-                return Err(self.wrong("has a choice that is no string"));
+                return Err(self.wrong("has a choice that is not a string"));
             };
             // schemars writes the doc comment of a variant as its description.
             let title = text(keywords.get("title")).or_else(|| text(keywords.get("description")));
@@ -294,7 +327,7 @@ impl<'n> Field<'n> {
         let Some(Value::Array(values)) = keywords.get("enum") else { return Ok(None) };
         let titles = keywords.get("enumNames");
         let choices = values.iter().enumerate().map(|(index, value)| {
-            let value = text(Some(value)).ok_or_else(|| self.wrong("has a choice that is no string"))?;
+            let value = text(Some(value)).ok_or_else(|| self.wrong("has a choice that is not a string"))?;
             Ok(Choice { value, title: text(titles.and_then(|titles| titles.get(index))) })
         });
         choices.collect::<Result<_, _>>().map(Some)

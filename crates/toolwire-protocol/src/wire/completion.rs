@@ -9,7 +9,7 @@ use serde::{
 
 use super::{
     Meta, ResultType,
-    early::Early,
+    buffered::Buffered,
     macros::wire_struct,
     object::{Key, in_field},
 };
@@ -111,16 +111,16 @@ impl<'de> Visitor<'de> for ReferenceVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<CompletionReference, A::Error> {
-        let mut early = Early::default();
+        let mut buffered = Buffered::default();
         while let Some(Key(key)) = map.next_key()? {
             if key != "type" {
-                early.push(key, &mut map)?;
+                buffered.push(key, &mut map)?;
                 continue;
             }
             let Key(kind) = map.next_value().map_err(|error| in_field("type", &error))?;
             return match &*kind {
-                "ref/prompt" => early.finish(Some("type"), None, map).map(CompletionReference::Prompt),
-                "ref/resource" => early.finish(Some("type"), None, map).map(CompletionReference::Resource),
+                "ref/prompt" => buffered.finish(Some("type"), None, map).map(CompletionReference::Prompt),
+                "ref/resource" => buffered.finish(Some("type"), None, map).map(CompletionReference::Resource),
                 other => Err(A::Error::unknown_variant(other, &["ref/prompt", "ref/resource"])),
             };
         }

@@ -10,7 +10,7 @@ use serde::{
 
 use super::{
     CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams, Keyed,
-    Meta, RequestParams, ResultType, early::Early, macros::wire_struct,
+    Meta, RequestParams, ResultType, buffered::Buffered, macros::wire_struct,
 };
 use crate::RawJson;
 
@@ -121,15 +121,15 @@ impl<'de> Visitor<'de> for RequestVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<InputRequest, A::Error> {
-        let mut early = Early::collect(map)?;
-        let method: String = early.take_as("method")?.ok_or_else(|| A::Error::missing_field("method"))?;
+        let mut buffered = Buffered::collect(map)?;
+        let method: String = buffered.take_as("method")?.ok_or_else(|| A::Error::missing_field("method"))?;
         let missing = || A::Error::missing_field("params");
         match method.as_str() {
-            "elicitation/create" => early.take_as("params")?.map(InputRequest::Elicit).ok_or_else(missing),
+            "elicitation/create" => buffered.take_as("params")?.map(InputRequest::Elicit).ok_or_else(missing),
             "sampling/createMessage" => {
-                early.take_as("params")?.map(InputRequest::CreateMessage).ok_or_else(missing)
+                buffered.take_as("params")?.map(InputRequest::CreateMessage).ok_or_else(missing)
             }
-            "roots/list" => early.take_as("params").map(InputRequest::ListRoots),
+            "roots/list" => buffered.take_as("params").map(InputRequest::ListRoots),
             other => Err(A::Error::unknown_variant(other, InputRequest::METHODS)),
         }
     }

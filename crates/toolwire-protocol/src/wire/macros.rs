@@ -187,10 +187,10 @@ macro_rules! wire_enum {
 
         wire_enum! { @serde $name }
 
-        impl $crate::wire::word::Word for $name {
+        impl $crate::wire::string_enum::StringEnum for $name {
             const EXPECTED: &'static [&'static str] = &[$($text),+];
 
-            fn from_word(word: &str) -> Option<Self> {
+            fn from_text(word: &str) -> Option<Self> {
                 match word {
                     $($text => Some(Self::$variant),)+
                     _ => None,
@@ -229,10 +229,10 @@ macro_rules! wire_enum {
 
         wire_enum! { @serde $name }
 
-        impl $crate::wire::word::Word for $name {
+        impl $crate::wire::string_enum::StringEnum for $name {
             const EXPECTED: &'static [&'static str] = &[$($text),+];
 
-            fn from_word(word: &str) -> Option<Self> {
+            fn from_text(word: &str) -> Option<Self> {
                 Some(Self::from(word))
             }
         }
@@ -252,7 +252,7 @@ macro_rules! wire_enum {
 
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::wire::word::deserialize(deserializer)
+                $crate::wire::string_enum::deserialize(deserializer)
             }
         }
     };

@@ -9,13 +9,13 @@
 //! is about. Values that are only passed on, such as a tool's arguments, stay [`RawJson`](crate::RawJson).
 
 mod base;
+mod buffered;
 mod cache;
 mod cancel;
 mod capabilities;
 mod completion;
 mod content;
 mod discover;
-mod early;
 mod elicitation;
 mod extra;
 mod implementation;
@@ -33,10 +33,10 @@ mod prompt;
 mod resource;
 mod root;
 mod sampling;
+mod string_enum;
 mod subscription;
 mod task;
 mod tool;
-mod word;
 
 #[cfg(test)]
 mod tests;

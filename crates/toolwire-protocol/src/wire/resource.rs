@@ -9,7 +9,7 @@ use serde::{
 };
 
 use super::{
-    Annotations, CacheScope, Icon, InputResponses, Meta, ResultType, early::Early, macros::wire_struct,
+    Annotations, CacheScope, Icon, InputResponses, Meta, ResultType, buffered::Buffered, macros::wire_struct,
     object::Key,
 };
 
@@ -163,12 +163,12 @@ impl<'de> Visitor<'de> for ContentsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ResourceContents, A::Error> {
-        let mut early = Early::default();
+        let mut buffered = Buffered::default();
         while let Some(Key(key)) = map.next_key()? {
             match &*key {
-                "text" => return early.finish(None, Some("text"), map).map(ResourceContents::Text),
-                "blob" => return early.finish(None, Some("blob"), map).map(ResourceContents::Blob),
-                _ => early.push(key, &mut map)?,
+                "text" => return buffered.finish(None, Some("text"), map).map(ResourceContents::Text),
+                "blob" => return buffered.finish(None, Some("blob"), map).map(ResourceContents::Blob),
+                _ => buffered.push(key, &mut map)?,
             }
         }
         Err(A::Error::custom("missing field `text` or `blob`"))

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolwire_protocol::{
     Method, RawJson, Version,
-    schema::{Schema, elicitation_schema},
+    schema::{Schema, elicitation_check, elicitation_schema},
     wire::{
         ElicitAction, ElicitRequestFormParams, ElicitRequestUrlParams, ElicitResult,
         ElicitationCompleteNotificationParams, InputRequest, RequestedSchema,
@@ -69,6 +69,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Elicit<T> {
 /// The form made of a type.
 pub(super) struct Form {
     requested: RequestedSchema,
+    /// Everything that the type demands, which is more than a form can ask for.
     check: Schema,
 }
 
@@ -79,7 +80,11 @@ impl Form {
         };
         let (schema, _) = schema::of_input::<T>();
         let flat = elicitation_schema(&schema).map_err(|error| unfit(error.to_string()))?;
-        let check = Schema::compile(&flat).map_err(|error| unfit(error.to_string()))?;
+        let full = elicitation_check(&schema).map_err(|error| unfit(error.to_string()))?;
+        let check = Schema::compile_form(&full).map_err(|error| unfit(error.to_string()))?;
+        if !check.skipped().is_empty() {
+            return Err(unfit(format!("{} cannot be checked", check.skipped().join(", "))));
+        }
         let requested = serde_json::from_value(flat).map_err(|error| unfit(error.to_string()))?;
         Ok(Self { requested, check })
     }
@@ -164,5 +169,62 @@ impl UrlAnswer {
             let params = ElicitationCompleteNotificationParams::new(id.clone());
             self.cx.0.outbox.send(Method::ElicitationComplete, &params).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Order {
+        #[schemars(regex(pattern = "^[A-Z]{3}$"))]
+        code: String,
+        #[schemars(email)]
+        mail: Option<String>,
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        weight: Option<f64>,
+    }
+
+    fn read(content: &Value) -> Result<Answer<Order>, String> {
+        let answer = json!({"action": "accept", "content": content});
+        Form::of::<Order>().unwrap().read(&RawJson::from(&answer))
+    }
+
+    #[test]
+    fn an_answer_is_checked_against_what_a_form_cannot_express() {
+        assert!(matches!(
+            read(&json!({"code": "ABC", "mail": "a@b.example", "weight": 0.5})),
+            Ok(Answer::Accept(Order { code, weight: Some(_), .. })) if code == "ABC"
+        ));
+        assert!(matches!(read(&json!({"code": "ABC"})), Ok(Answer::Accept(order)) if order.mail.is_none()));
+        for (content, words) in [
+            (json!({"code": "abc"}), "/code: expected a string that matches the pattern"),
+            (json!({"code": "ABC", "mail": "nope"}), "/mail: expected an email address"),
+            (json!({"code": "ABC", "weight": 0}), "/weight: expected a number greater than 0"),
+            (json!({"mail": "a@b"}), "missing required property \"code\""),
+        ] {
+            let error = read(&content).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        // Only what a form knows is asked for.
+        let asked = serde_json::to_value(&Form::of::<Order>().unwrap().requested).unwrap();
+        assert!(asked["properties"]["code"].get("pattern").is_none());
+        assert_eq!(asked["properties"]["mail"]["format"], "email");
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_no_form() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Odd {
+            #[schemars(regex(pattern = "(?=x)y"))]
+            code: String,
+        }
+        let error = Form::of::<Odd>().map(drop).unwrap_err();
+        assert!(error.to_string().contains("(?=x)y cannot be checked"), "{error}");
     }
 }

@@ -154,7 +154,8 @@ impl Shape {
     /// What checks values, or what is wrong with the schema.
     ///
     /// A schema that only repeats a type is compiled when it is first needed, which is mostly never. All others
-    /// are compiled at once, so that a wrong one keeps the server from being built.
+    /// are compiled at once, so that one that is wrong, or that could only be checked in part, keeps the server from
+    /// being built.
     pub(crate) fn check(&self) -> Result<&Schema, &str> {
         let compile = || {
             let which = match self.side {
@@ -166,8 +167,16 @@ impl Shape {
                 // Names are looked at when the arguments are decoded, with the aliases that no schema can tell.
                 schema.remove("additionalProperties");
             }
-            Schema::compile(&Value::Object(schema))
-                .map_err(|error| format!("its {which} schema is not valid: {error}"))
+            let compiled = Schema::compile(&Value::Object(schema))
+                .map_err(|error| format!("its {which} schema is not valid: {error}"))?;
+            match compiled.skipped() {
+                [] => Ok(compiled),
+                skipped => Err(format!(
+                    "its {which} schema has what cannot be checked, patterns too large or with look-around, or \
+                     references to other documents: {}",
+                    skipped.join(", ")
+                )),
+            }
         };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
@@ -226,6 +235,21 @@ mod tests {
         assert!(shape.check().is_ok());
         assert!(shape.compiled.get().is_some());
         assert!(Shape::input(of_input::<Plain>().0, true).compiled.get().is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_a_problem_of_the_tool() {
+        for schema in [
+            serde_json::json!({"type": "object", "properties": {"a": {"pattern": "(?=x)y"}}}),
+            serde_json::json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/other.json"}}}),
+        ] {
+            for shape in [Shape::input(schema.clone(), true), Shape::output(schema.clone(), true)] {
+                assert!(shape.problems[0].contains("cannot be checked"), "{:?}", shape.problems);
+            }
+            let tool = crate::tool("t", || async {}).input_schema(schema);
+            let error = crate::Server::builder("t", "1").tool(tool).build().unwrap_err();
+            assert!(error.to_string().contains("cannot be checked"), "{error}");
+        }
     }
 
     #[test]

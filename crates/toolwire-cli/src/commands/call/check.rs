@@ -51,6 +51,10 @@ pub(super) fn arguments(
             return Ok(());
         }
     };
+    if !compiled.skipped().is_empty() {
+        let unknown = compiled.skipped().join(", ");
+        terminal.warn(printable(&format!("not all of the arguments can be checked: {unknown}")));
+    }
     compiled.validate(&Value::Object(arguments.clone())).map_err(|violations| {
         let text = format!("the arguments do not fit `{}`:{}", tool.name, lines(&violations));
         let expected: Vec<String> =

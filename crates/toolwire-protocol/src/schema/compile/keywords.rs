@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Compiler, Fault, Site};
 use crate::schema::{
+    format::Format,
     keyword::is_schema,
     node::{ArrayRules, Bound, Constant, Contains, ObjectRules, Range, Rule, TextRules, Types},
     number, value, words,
@@ -144,8 +145,9 @@ impl<'d> Compiler<'d> {
     fn string_keywords(&mut self, site: Site<'d>) -> Result<(), Fault<'d>> {
         let length = site.range("minLength", "maxLength")?;
         let pattern = site.text("pattern")?.map(|source| self.pattern(source));
-        if !length.is_open() || pattern.is_some() {
-            self.add_rule(site.id, Rule::Text(TextRules { length, pattern }));
+        let format = if self.formats { site.text("format")?.and_then(Format::of) } else { None };
+        if !length.is_open() || pattern.is_some() || format.is_some() {
+            self.add_rule(site.id, Rule::Text(TextRules { length, pattern, format }));
         }
         Ok(())
     }

@@ -58,6 +58,8 @@ pub(super) struct Compiler<'d> {
     pending: Vec<Pending<'d>>,
     skipped: BTreeSet<String>,
     tracks: bool,
+    /// Whether `format` is asserted.
+    formats: bool,
     pattern_bytes: usize,
     /// How much of [`MAX_COMPILED_BYTES`] is left.
     bytes_left: usize,
@@ -83,9 +85,15 @@ impl<'d> Compiler<'d> {
             pending: Vec::new(),
             skipped: BTreeSet::new(),
             tracks: false,
+            formats: false,
             pattern_bytes: 0,
             bytes_left: MAX_COMPILED_BYTES,
         }
+    }
+
+    pub(super) fn asserting_formats(mut self) -> Self {
+        self.formats = true;
+        self
     }
 
     /// The program, and what could not be checked.

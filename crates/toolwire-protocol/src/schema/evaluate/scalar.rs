@@ -79,6 +79,13 @@ impl Run<'_> {
                 at.mismatch(Kind::Other, expected, words::quoted(text))
             });
         }
+        if let Some(format) = rules.format
+            && !(self.charge(value::text_weight(text)) && format.holds(text))
+        {
+            valid = self.fail(report, || {
+                at.mismatch(Kind::Other, format.described().to_owned(), words::quoted(text))
+            });
+        }
         valid
     }
 

@@ -128,7 +128,7 @@ fn what_a_form_cannot_ask_is_refused_by_name() {
             "is a list of something else than enum values;",
         ),
         (json!({"type": "array"}), "is a list of something else"),
-        (json!({"enum": [1, 2]}), "has a choice that is no string;"),
+        (json!({"enum": [1, 2]}), "has a choice that is not a string;"),
         (json!({"enum": []}), "is an enum without values;"),
         (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "is one of several types;"),
         (json!({"type": ["string", "integer"]}), "has no single primitive type;"),

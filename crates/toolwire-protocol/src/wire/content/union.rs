@@ -9,7 +9,7 @@ use serde::{
 
 use super::Content;
 use crate::wire::{
-    early::Early,
+    buffered::Buffered,
     object::{Key, in_field},
 };
 
@@ -45,28 +45,28 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
         // Nearly everyone writes `type` first; whatever comes before it waits until it is known.
-        let mut early = Early::default();
+        let mut buffered = Buffered::default();
         while let Some(Key(key)) = map.next_key()? {
             if key == "type" {
-                return read_rest(early, map);
+                return read_rest(buffered, map);
             }
-            early.push(key, &mut map)?;
+            buffered.push(key, &mut map)?;
         }
         Err(A::Error::missing_field("type"))
     }
 }
 
-fn read_rest<'de, A: MapAccess<'de>>(early: Early, mut map: A) -> Result<Content, A::Error> {
+fn read_rest<'de, A: MapAccess<'de>>(buffered: Buffered, mut map: A) -> Result<Content, A::Error> {
     let Key(kind) = map.next_value().map_err(|error| in_field("type", &error))?;
     let tag = Some("type");
     match &*kind {
-        "text" => early.finish(tag, None, map).map(Content::Text),
-        "image" => early.finish(tag, None, map).map(Content::Image),
-        "audio" => early.finish(tag, None, map).map(Content::Audio),
-        "resource" => early.finish(tag, None, map).map(Content::Resource),
-        "resource_link" => early.finish(tag, None, map).map(Content::ResourceLink),
-        "tool_use" => early.finish(tag, None, map).map(Content::ToolUse),
-        "tool_result" => early.finish(tag, None, map).map(Content::ToolResult),
-        _ => early.into_object(("type", kind.into_owned()), map).map(Content::Other),
+        "text" => buffered.finish(tag, None, map).map(Content::Text),
+        "image" => buffered.finish(tag, None, map).map(Content::Image),
+        "audio" => buffered.finish(tag, None, map).map(Content::Audio),
+        "resource" => buffered.finish(tag, None, map).map(Content::Resource),
+        "resource_link" => buffered.finish(tag, None, map).map(Content::ResourceLink),
+        "tool_use" => buffered.finish(tag, None, map).map(Content::ToolUse),
+        "tool_result" => buffered.finish(tag, None, map).map(Content::ToolResult),
+        _ => buffered.into_object(("type", kind.into_owned()), map).map(Content::Other),
     }
 }

@@ -20,7 +20,7 @@ pub use self::schema::{
 };
 use super::{
     JsonObject, Meta, TaskMetadata,
-    early::Early,
+    buffered::Buffered,
     macros::{wire_enum, wire_struct},
 };
 
@@ -122,13 +122,13 @@ impl<'de> Visitor<'de> for ParamsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ElicitRequestParams, A::Error> {
-        let mut early = Early::collect(map)?;
-        match early.take_as::<String, _>("mode")?.as_deref() {
-            None => early.into_typed().map(ElicitRequestParams::Form),
-            Some("form") => early
+        let mut buffered = Buffered::collect(map)?;
+        match buffered.take_as::<String, _>("mode")?.as_deref() {
+            None => buffered.into_typed().map(ElicitRequestParams::Form),
+            Some("form") => buffered
                 .into_typed::<ElicitRequestFormParams, _>()
                 .map(|params| ElicitRequestParams::Form(params.mode(ElicitFormMode::Form))),
-            Some("url") => early.into_typed().map(ElicitRequestParams::Url),
+            Some("url") => buffered.into_typed().map(ElicitRequestParams::Url),
             Some(other) => Err(A::Error::custom(format_args!("field \"mode\": unknown mode {other:?}"))),
         }
     }

@@ -9,7 +9,7 @@ use serde::{
 
 use crate::wire::{
     JsonObject, Keyed, Number,
-    early::Early,
+    buffered::Buffered,
     macros::{wire_enum, wire_struct},
 };
 
@@ -270,22 +270,26 @@ impl<'de> Visitor<'de> for DefinitionVisitor {
         use PrimitiveSchemaDefinition as Definition;
 
         // `type` alone does not tell: four forms are strings and two are arrays.
-        let mut early = Early::collect(map)?;
-        let kind: String = early.decode("type")?.ok_or_else(|| A::Error::missing_field("type"))?;
+        let mut buffered = Buffered::collect(map)?;
+        let kind: String = buffered.decode("type")?.ok_or_else(|| A::Error::missing_field("type"))?;
         if matches!(kind.as_str(), "number" | "integer") {
-            return early.into_typed().map(Definition::Number);
+            return buffered.into_typed().map(Definition::Number);
         }
-        early.take("type")?;
+        buffered.take("type")?;
         match kind.as_str() {
-            "boolean" => early.into_typed().map(Definition::Boolean),
-            "array" if is_titled::<A::Error>(&early)? => {
-                early.into_typed().map(Definition::TitledMultiSelect)
+            "boolean" => buffered.into_typed().map(Definition::Boolean),
+            "array" if is_titled::<A::Error>(&buffered)? => {
+                buffered.into_typed().map(Definition::TitledMultiSelect)
             }
-            "array" => early.into_typed().map(Definition::UntitledMultiSelect),
-            "string" if early.contains("oneOf") => early.into_typed().map(Definition::TitledSingleSelect),
-            "string" if early.contains("enumNames") => early.into_typed().map(Definition::LegacyTitled),
-            "string" if early.contains("enum") => early.into_typed().map(Definition::UntitledSingleSelect),
-            "string" => early.into_typed().map(Definition::String),
+            "array" => buffered.into_typed().map(Definition::UntitledMultiSelect),
+            "string" if buffered.contains("oneOf") => {
+                buffered.into_typed().map(Definition::TitledSingleSelect)
+            }
+            "string" if buffered.contains("enumNames") => buffered.into_typed().map(Definition::LegacyTitled),
+            "string" if buffered.contains("enum") => {
+                buffered.into_typed().map(Definition::UntitledSingleSelect)
+            }
+            "string" => buffered.into_typed().map(Definition::String),
             other => {
                 Err(A::Error::unknown_variant(other, &["string", "number", "integer", "boolean", "array"]))
             }
@@ -293,7 +297,7 @@ impl<'de> Visitor<'de> for DefinitionVisitor {
     }
 }
 
-fn is_titled<E: Error>(early: &Early) -> Result<bool, E> {
-    let items: Option<JsonObject> = early.decode("items")?;
+fn is_titled<E: Error>(buffered: &Buffered) -> Result<bool, E> {
+    let items: Option<JsonObject> = buffered.decode("items")?;
     Ok(items.is_some_and(|items| items.contains_key("anyOf")))
 }

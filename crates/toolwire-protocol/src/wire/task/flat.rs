@@ -11,7 +11,7 @@ use serde::{
 use super::{CreateTaskResult, DetailedTask, InEra, Task};
 use crate::{
     Era,
-    wire::{EmptyResult, Extra, Meta, ResultType, early::Early, object::Object},
+    wire::{EmptyResult, Extra, Meta, ResultType, buffered::Buffered, object::Object},
 };
 
 macro_rules! in_era {
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for DetailedTaskVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DetailedTask, A::Error> {
-        let mut members = Early::collect(map)?;
+        let mut members = Buffered::collect(map)?;
         Ok(DetailedTask {
             input_requests: members.take_as("inputRequests")?,
             result: members.take_as("result")?,
@@ -147,7 +147,7 @@ impl<'de> Visitor<'de> for CreateTaskVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CreateTaskResult, A::Error> {
-        let mut members = Early::collect(map)?;
+        let mut members = Buffered::collect(map)?;
         if let Some(task) = members.take_as("task")? {
             let EmptyResult { result_type, meta, extra } = members.into_typed()?;
             return Ok(CreateTaskResult { task, result_type, meta, extra });

@@ -16,9 +16,9 @@ const MAX_CONTENT_LEVELS: usize = 8;
 
 /// The members of a union that came before the one that tells which struct it is.
 #[derive(Default)]
-pub(crate) struct Early(Vec<(String, RawJson)>);
+pub(crate) struct Buffered(Vec<(String, RawJson)>);
 
-impl Early {
+impl Buffered {
     /// Sets the next member aside.
     pub(crate) fn push<'de, A: MapAccess<'de>>(
         &mut self,
@@ -46,11 +46,11 @@ impl Early {
 
     /// Sets all members aside.
     pub(crate) fn collect<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        let mut early = Self::default();
+        let mut buffered = Self::default();
         while let Some(Key(key)) = map.next_key()? {
-            early.push(key, &mut map)?;
+            buffered.push(key, &mut map)?;
         }
-        Ok(early)
+        Ok(buffered)
     }
 
     /// Whether a member of that name was set aside.
