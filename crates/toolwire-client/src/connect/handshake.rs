@@ -57,6 +57,15 @@ pub(super) enum HandshakeError {
     Elsewhere(Opening, Error),
 }
 
+impl HandshakeError {
+    /// The error, where nothing else is to be tried.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) | Self::Restart(_, error) | Self::Elsewhere(_, error) => error,
+        }
+    }
+}
+
 impl From<Error> for HandshakeError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
@@ -195,7 +204,7 @@ impl Handshake<'_> {
     }
 
     async fn initialize(&self, version: Version) -> Result<Session, Failed> {
-        let capabilities = self.requester.host.capabilities(&Facts::of(version));
+        let capabilities = self.requester.host.capabilities(Facts::of(version));
         let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
         let envelope = RequestEnvelope::legacy(version);
         let asked =
@@ -242,7 +251,7 @@ impl Handshake<'_> {
     }
 
     fn envelope(&self, version: Version) -> serde_json::Result<RequestEnvelope> {
-        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(&Facts::of(version)))
+        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(Facts::of(version)))
     }
 
     /// Sends one of the first messages. Neither of them may be cancelled.

@@ -256,7 +256,7 @@ impl Drop for State {
 /// How much text an answer holds.
 fn weight(reply: &Reply) -> usize {
     match reply {
-        Ok(result) => result.bytes().map_or(0, |bytes| bytes.len()),
+        Ok(result) => result.bytes().map_or(0, bytes::Bytes::len),
         Err(ExchangeError::Rpc(error)) => {
             error.message.len() + error.data.as_ref().map_or(0, |data| data.text().len())
         }

@@ -293,13 +293,12 @@ impl BoxState {
 
     fn put_updated(&mut self, uri: &str, ledger: &Arc<Ledger>) -> bool {
         let room = self.updated.len() < MAX_WAITING_UPDATES;
-        match ledger.guard(uri.len(), Share::Quarter).filter(|_| room) {
-            Some(charge) => self.updated.push_back((uri.to_owned(), charge)),
-            None => {
-                // Too much to list: the listener has to look at everything anyway.
-                self.updated.clear();
-                self.resync = true;
-            }
+        if let Some(charge) = ledger.guard(uri.len(), Share::Quarter).filter(|_| room) {
+            self.updated.push_back((uri.to_owned(), charge));
+        } else {
+            // Too much to list: the listener has to look at everything anyway.
+            self.updated.clear();
+            self.resync = true;
         }
         true
     }

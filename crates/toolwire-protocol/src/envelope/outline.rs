@@ -199,11 +199,10 @@ impl OutlineReader {
                 self.captured.clear();
                 State::Name(Text::Plain)
             }
-            (State::BeforeName { first: true }, b'}') => State::Done,
             (State::Colon, b':') => State::Value,
             (State::Value, _) => self.value(byte),
             (State::AfterValue, b',') => State::BeforeName { first: false },
-            (State::AfterValue, b'}') => State::Done,
+            (State::AfterValue | State::BeforeName { first: true }, b'}') => State::Done,
             _ => State::Broken,
         }
     }
@@ -256,20 +255,16 @@ impl OutlineReader {
     }
 
     fn text(&mut self, text: Text, byte: u8) -> State {
-        match in_text(text, byte) {
-            Some(text) => {
-                if self.captures() {
-                    self.capture(byte, ID_BYTES);
-                }
-                State::Text(text)
+        if let Some(text) = in_text(text, byte) {
+            if self.captures() {
+                self.capture(byte, ID_BYTES);
             }
-            None => {
-                if self.member == Member::Id && self.captured.len() <= ID_BYTES {
-                    self.found.id = unquoted(&self.captured).map(RequestId::from);
-                }
-                self.end_value(true)
-            }
+            return State::Text(text);
         }
+        if self.captures() && self.captured.len() <= ID_BYTES {
+            self.found.id = unquoted(&self.captured).map(RequestId::from);
+        }
+        self.end_value(true)
     }
 
     fn scalar(&mut self, byte: u8) -> State {
