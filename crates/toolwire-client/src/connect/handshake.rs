@@ -54,14 +54,14 @@ pub(super) enum HandshakeError {
     /// The server has to be started again, to begin like this. The error counts if it cannot be.
     Restart(Opening, Error),
     /// The server has to be reached by other means, to begin like this. The error counts if it cannot be.
-    Elsewhere(Opening, Error),
+    OtherTransport(Opening, Error),
 }
 
 impl HandshakeError {
     /// The error, where nothing else is to be tried.
     pub(super) fn into_error(self) -> Error {
         match self {
-            Self::Failed(error) | Self::Restart(_, error) | Self::Elsewhere(_, error) => error,
+            Self::Failed(error) | Self::Restart(_, error) | Self::OtherTransport(_, error) => error,
         }
     }
 }
@@ -154,7 +154,7 @@ impl Handshake<'_> {
                 }
             }
             ProbeVerdict::TryHttpSse => {
-                Err(HandshakeError::Elsewhere(Opening::Initialize(Version::V2024_11_05), error))
+                Err(HandshakeError::OtherTransport(Opening::Initialize(Version::V2024_11_05), error))
             }
             _ => Err(error.into()),
         }

@@ -125,7 +125,7 @@ async fn attempt<K, C: Connector<K>>(
                 restarts += 1;
                 opening = Some(next);
             }
-            Err(HandshakeError::Elsewhere(next, error)) => {
+            Err(HandshakeError::OtherTransport(next, error)) => {
                 let Some(other) = fallback.filter(|_| first) else { return Err(error) };
                 *elsewhere = Some(error);
                 connector = other;
