@@ -13,7 +13,7 @@ use toolwire_protocol::{
 use crate::{
     client::Client,
     clock::Clock,
-    connect::{Connector, EraCache, EraChoice, Plan, connect},
+    connect::{ConnectionState, Connector, EraCache, EraChoice, Keep, Plan, Reconnect, connect},
     error::Error,
     host::{Elicit, ElicitReply, Handlers},
     limits::ClientLimits,
@@ -172,6 +172,12 @@ impl ClientBuilder {
         self
     }
 
+    /// Hears what becomes of the connection after it was made: that it was lost, restored or closed.
+    pub fn on_connection(mut self, listener: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
+        self.handlers.connection = Some(Box::new(listener));
+        self
+    }
+
     /// Watches the conversation: hears every message that passes in either direction, whole and in order, whatever
     /// the transport, and what was lost in words. It is called while messages are sent and read, so it must
     /// neither block nor call the client.
@@ -246,6 +252,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Connects again when the connection is lost, as when a child process has died: with what was given to
+    /// [`connect`](Self::connect), if that can be used more than once. Without it a lost connection stays lost.
+    ///
+    /// Calls that are made meanwhile wait for the new connection, within their timeouts. Those that were under way
+    /// fail, with a [`delivery`](Error::delivery) of [`Unknown`](crate::Delivery::Unknown), because the server may have
+    /// acted on them. The log level and subscriptions are restored, and listeners hear a [`Change::Resync`].
+    ///
+    /// It is the last setting, because a client that connects again has to own what it connects with.
+    pub const fn reconnect(self, reconnect: Reconnect) -> ReconnectingBuilder {
+        ReconnectingBuilder { builder: self, reconnect }
+    }
+
     /// The clock by which stored responses grow old.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.settings.clock = Arc::new(clock);
@@ -261,7 +279,30 @@ impl ClientBuilder {
     /// When there is no connection, no answer, or no protocol version in common.
     pub async fn connect<Kind, C: Connector<Kind>>(self, connector: C) -> Result<Client, Error> {
         let Self { info, settings, handlers, eras } = self;
-        connect(Plan { info, settings, handlers: Arc::new(handlers), eras }, connector).await
+        connect(Plan { info, settings, handlers: Arc::new(handlers), eras }, connector, None).await
+    }
+}
+
+/// Sets up a client that connects again; from [`ClientBuilder::reconnect`].
+#[must_use = "a builder does nothing until it connects"]
+#[derive(Debug)]
+pub struct ReconnectingBuilder {
+    builder: ClientBuilder,
+    reconnect: Reconnect,
+}
+
+impl ReconnectingBuilder {
+    /// Connects, as [`ClientBuilder::connect`] does.
+    ///
+    /// # Errors
+    /// When there is no connection, no answer, or no protocol version in common. The first connection is tried once.
+    pub async fn connect<Kind: 'static, C: Connector<Kind> + 'static>(
+        self,
+        connector: C,
+    ) -> Result<Client, Error> {
+        let ClientBuilder { info, settings, handlers, eras } = self.builder;
+        let plan = Plan { info, settings, handlers: Arc::new(handlers), eras };
+        connect(plan, connector, Some(Keep::new(self.reconnect))).await
     }
 }
 

@@ -105,12 +105,12 @@ impl Error {
     /// Adds that trying it another way did not help, and why.
     pub(crate) fn and_elsewhere(self, other: &Self) -> Self {
         // With its causes, because they are not kept otherwise.
-        self.with_hint(&format!("and by other means: {other:?}"))
+        self.with_hint(&format!("and over another transport: {other:?}"))
     }
 
     /// Adds what was tried before, and why that was not it.
     pub(crate) fn after(self, first: &Self) -> Self {
-        self.with_hint(&format!("that was by other means than at first, when {first:?}"))
+        self.with_hint(&format!("that was over another transport, tried because at first {first:?}"))
     }
 
     pub(crate) fn from_rpc(method: &MethodName, error: RpcError) -> Self {

@@ -53,10 +53,13 @@ mod lock;
 mod observe;
 mod settings;
 
-pub use builder::ClientBuilder;
+pub use builder::{ClientBuilder, ReconnectingBuilder};
 pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, Usage};
 pub use clock::{Clock, SystemClock};
-pub use connect::{Connection, Connector, EraCache, EraChoice, Remembered, kind};
+pub use connect::{
+    Connection, ConnectionState, Connector, EraCache, EraChoice, FailedConnection, Reconnect, Remembered,
+    kind,
+};
 pub use error::{Delivery, Error, ErrorKind};
 pub use host::{Elicit, ElicitReply};
 pub use limits::ClientLimits;

@@ -32,7 +32,7 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 pub(crate) struct Requester {
     pub(crate) link: Arc<dyn Link>,
     pub(crate) host: Arc<Host>,
-    ids: AtomicI64,
+    ids: Arc<AtomicI64>,
 }
 
 /// How long a request may take.
@@ -58,7 +58,16 @@ pub(crate) enum Failure {
 
 impl Requester {
     pub(crate) fn new(link: Arc<dyn Link>, host: Arc<Host>) -> Self {
-        Self { link, host, ids: AtomicI64::new(1) }
+        Self::with_ids(link, host, Arc::new(AtomicI64::new(1)))
+    }
+
+    /// With ids that somebody else uses, too.
+    pub(crate) fn with_ids(link: Arc<dyn Link>, host: Arc<Host>, ids: Arc<AtomicI64>) -> Self {
+        Self { link, host, ids }
+    }
+
+    pub(crate) fn ids(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.ids)
     }
 
     pub(crate) fn next_id(&self) -> RequestId {

@@ -33,6 +33,25 @@ use crate::link::{DuplexLink, Inbox, Link};
 pub trait Connector<Kind>: Sized + Send {
     /// Makes a connection whose link puts what the server says of its own accord into `inbox`.
     fn connect(self, inbox: Inbox) -> impl Future<Output = io::Result<Connection<Self>>> + Send;
+
+    /// The same, and gives the connector back when it fails, so that it can be tried again. One that says nothing here
+    /// is tried once.
+    fn try_connect(
+        self,
+        inbox: Inbox,
+    ) -> impl Future<Output = Result<Connection<Self>, FailedConnection<Self>>> + Send {
+        async { self.connect(inbox).await.map_err(|error| FailedConnection { error, again: None }) }
+    }
+}
+
+/// Why there is no connection, and what another attempt can be made with.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "every connector has to say all of it")]
+pub struct FailedConnection<C> {
+    /// What went wrong.
+    pub error: io::Error,
+    /// The connector, if it can be used again.
+    pub again: Option<C>,
 }
 
 /// A connection that was made.
@@ -105,28 +124,50 @@ where
     Made: Future<Output = io::Result<D>> + Send,
     D: Duplex,
 {
-    async fn connect(mut self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let duplex = self().await?;
-        Ok(Connection::over(duplex, inbox).again(self))
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        self.try_connect(inbox).await.map_err(|failed| failed.error)
+    }
+
+    async fn try_connect(mut self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
+        match self().await {
+            Ok(duplex) => Ok(Connection::over(duplex, inbox).again(self)),
+            Err(error) => Err(FailedConnection { error, again: Some(self) }),
+        }
     }
 }
 
 #[cfg(feature = "child")]
 impl Connector<kind::Command> for toolwire_transport::ChildProcess {
-    async fn connect(mut self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let child = self.spawn()?;
-        let key = child.handle().command().to_owned();
-        Ok(Connection::over(child, inbox).key(key).again(self))
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        self.try_connect(inbox).await.map_err(|failed| failed.error)
+    }
+
+    async fn try_connect(mut self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
+        match self.spawn() {
+            Ok(child) => {
+                let key = child.handle().command().to_owned();
+                Ok(Connection::over(child, inbox).key(key).again(self))
+            }
+            Err(error) => Err(FailedConnection { error, again: Some(self) }),
+        }
     }
 }
 
 #[cfg(all(unix, feature = "unix"))]
 impl Connector<kind::Place> for toolwire_transport::UnixSocket {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        self.try_connect(inbox).await.map_err(|failed| failed.error)
+    }
+
+    async fn try_connect(self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
         // The inherent method: it only makes the connection.
-        let connection = Self::connect(&self).await?;
-        let key = format!("unix:{}", self.path().display());
-        Ok(Connection::over(connection, inbox).key(key).again(self))
+        match Self::connect(&self).await {
+            Ok(connection) => {
+                let key = format!("unix:{}", self.path().display());
+                Ok(Connection::over(connection, inbox).key(key).again(self))
+            }
+            Err(error) => Err(FailedConnection { error, again: Some(self) }),
+        }
     }
 }
 

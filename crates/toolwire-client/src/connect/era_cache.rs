@@ -21,7 +21,7 @@ pub struct EraCache {
     state: Mutex<State>,
 }
 
-/// What an [`EraCache`] knows of a server. Made of the [`Version`] that it spoke.
+/// What an [`EraCache`] knows of a server, for programs that keep it beyond their own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Remembered {
@@ -32,9 +32,23 @@ pub struct Remembered {
     pub dies_on_discover: bool,
 }
 
+impl Remembered {
+    /// A server that spoke this version.
+    pub const fn new(version: Version) -> Self {
+        Self { version, dies_on_discover: false }
+    }
+
+    /// Says whether it does not survive `server/discover`.
+    #[must_use]
+    pub const fn dies_on_discover(mut self, dies: bool) -> Self {
+        self.dies_on_discover = dies;
+        self
+    }
+}
+
 impl From<Version> for Remembered {
     fn from(version: Version) -> Self {
-        Self { version, dies_on_discover: false }
+        Self::new(version)
     }
 }
 

@@ -54,7 +54,16 @@ pub(super) enum HandshakeError {
     /// The server has to be started again, to begin like this. The error counts if it cannot be.
     Restart(Opening, Error),
     /// The server has to be reached by other means, to begin like this. The error counts if it cannot be.
-    Elsewhere(Opening, Error),
+    OtherTransport(Opening, Error),
+}
+
+impl HandshakeError {
+    /// The error, where nothing else is to be tried.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) | Self::Restart(_, error) | Self::OtherTransport(_, error) => error,
+        }
+    }
 }
 
 impl From<Error> for HandshakeError {
@@ -145,7 +154,7 @@ impl Handshake<'_> {
                 }
             }
             ProbeVerdict::TryHttpSse => {
-                Err(HandshakeError::Elsewhere(Opening::Initialize(Version::V2024_11_05), error))
+                Err(HandshakeError::OtherTransport(Opening::Initialize(Version::V2024_11_05), error))
             }
             _ => Err(error.into()),
         }
@@ -195,7 +204,7 @@ impl Handshake<'_> {
     }
 
     async fn initialize(&self, version: Version) -> Result<Session, Failed> {
-        let capabilities = self.requester.host.capabilities(&Facts::of(version));
+        let capabilities = self.requester.host.capabilities(Facts::of(version));
         let params = InitializeRequestParams::new(version.as_str(), capabilities, self.info.clone());
         let envelope = RequestEnvelope::legacy(version);
         let asked =
@@ -242,7 +251,7 @@ impl Handshake<'_> {
     }
 
     fn envelope(&self, version: Version) -> serde_json::Result<RequestEnvelope> {
-        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(&Facts::of(version)))
+        RequestEnvelope::modern(version, self.info, &self.requester.host.capabilities(Facts::of(version)))
     }
 
     /// Sends one of the first messages. Neither of them may be cancelled.

@@ -5,24 +5,30 @@ mod era_cache;
 mod era_choice;
 mod facts;
 mod handshake;
+mod reconnect;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicI64};
 
-use toolwire_protocol::wire::{Implementation, LoggingLevel};
+use toolwire_protocol::{
+    Version,
+    wire::{Implementation, LoggingLevel},
+};
 
-pub use connector::{Connection, Connector, kind};
+pub use connector::{Connection, Connector, FailedConnection, kind};
 pub use era_cache::{EraCache, Remembered};
 pub use era_choice::EraChoice;
 pub(crate) use facts::Facts;
+pub use reconnect::{ConnectionState, Reconnect};
 
 use crate::{
     client::{Client, Requester},
     error::{Delivery, Error, ErrorKind},
     host::{Handlers, Host},
-    link::Inbox,
+    link::{Ending, Inbox, Line, ReconnectingLink},
     settings::Settings,
 };
 use handshake::{Handshake, HandshakeError, Opening};
+use reconnect::Reconnector;
 
 /// Everything that a client brings to a connection.
 pub(crate) struct Plan {
@@ -33,9 +39,13 @@ pub(crate) struct Plan {
 }
 
 /// Connects, and once more if the server did not survive the first message.
-pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Result<Client, Error> {
+pub(crate) async fn connect<K, C: Connector<K>>(
+    plan: Plan,
+    connector: C,
+    keep: Option<Keep<C>>,
+) -> Result<Client, Error> {
     let mut elsewhere = None;
-    let connected = attempt(plan, connector, &mut elsewhere).await;
+    let connected = attempt(plan, connector, keep, &mut elsewhere).await;
     connected.map_err(|error| match elsewhere {
         // The first error is about what the user asked for; other means were only our guess.
         Some(first) if error.kind() == ErrorKind::Connect => first.and_elsewhere(&error),
@@ -49,6 +59,7 @@ pub(crate) async fn connect<K, C: Connector<K>>(plan: Plan, connector: C) -> Res
 async fn attempt<K, C: Connector<K>>(
     plan: Plan,
     connector: C,
+    keep: Option<Keep<C>>,
     elsewhere: &mut Option<Error>,
 ) -> Result<Client, Error> {
     let Plan { info, settings, handlers, eras } = plan;
@@ -57,15 +68,14 @@ async fn attempt<K, C: Connector<K>>(
     let mut connector = connector;
     loop {
         let host = Arc::new(Host::new(Arc::clone(&handlers), &settings));
-        let made = connector.connect(Inbox::new(Arc::clone(&host))).await.map_err(|error| {
-            if let Some(observer) = host.observer() {
-                observer.failed(format_args!("the connection could not be made: {error}"));
-            }
-            Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made")
-                .with_source(error)
-        })?;
+        let line = keep.map(|keep| (keep, Arc::new(Line::new())));
+        let inbox = match &line {
+            Some((_, line)) => Inbox::replaceable(Arc::clone(&host), Arc::clone(line), line.starting()),
+            None => Inbox::new(Arc::clone(&host)),
+        };
+        let made = connector.connect(inbox).await.map_err(|error| not_made(&host, error))?;
         let Connection { link, key, again, fallback } = made;
-        let requester = Requester::new(link, host);
+        let mut requester = Requester::new(link, host);
         let handshake = Handshake { requester: &requester, settings: &settings, info: &info };
         let remembered = eras.as_ref().zip(key.as_deref()).and_then(|(eras, key)| eras.get(key));
         let first = opening.is_none();
@@ -86,6 +96,17 @@ async fn attempt<K, C: Connector<K>>(
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
                     eras.remember(key, Remembered { version, dies_on_discover: session.dies_on_discover });
                 }
+                match (line, again) {
+                    (Some((keep, line)), Some(connector)) => {
+                        let (settings, info) = (settings.clone(), info.clone());
+                        let host = Arc::clone(&requester.host);
+                        let policy = keep.policy;
+                        let reconnector = Reconnector { policy, connector, line, host, settings, info };
+                        (keep.start)(&mut requester, reconnector, version);
+                    }
+                    (Some((_, line)), None) => stay_with(&line, &requester),
+                    (None, _) => {}
+                }
                 let client = Client::new(requester, settings, session);
                 ask_for_logs(&client).await;
                 return Ok(client);
@@ -104,7 +125,7 @@ async fn attempt<K, C: Connector<K>>(
                 restarts += 1;
                 opening = Some(next);
             }
-            Err(HandshakeError::Elsewhere(next, error)) => {
+            Err(HandshakeError::OtherTransport(next, error)) => {
                 let Some(other) = fallback.filter(|_| first) else { return Err(error) };
                 *elsewhere = Some(error);
                 connector = other;
@@ -112,6 +133,70 @@ async fn attempt<K, C: Connector<K>>(
             }
         }
     }
+}
+
+/// How a client is kept connected.
+///
+/// Only a connector that is owned can be used again by a task, so whoever wants it brings the function for that kind of
+/// connector.
+pub(crate) struct Keep<C> {
+    policy: Reconnect,
+    start: fn(&mut Requester, Reconnector<C>, Version),
+}
+
+impl<C: 'static> Keep<C> {
+    pub(crate) fn new<K: 'static>(policy: Reconnect) -> Self
+    where
+        C: Connector<K>,
+    {
+        Self { policy, start: keep_connected::<K, C> }
+    }
+}
+
+impl<C> Clone for Keep<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Keep<C> {}
+
+/// The ids of requests, which are never used twice.
+type Ids = Arc<AtomicI64>;
+
+/// Puts a link into the place of the one that was made, which replaces that whenever it is lost.
+fn keep_connected<K: 'static, C: Connector<K> + 'static>(
+    requester: &mut Requester,
+    reconnector: Reconnector<C>,
+    version: Version,
+) {
+    let (line, host) = (Arc::clone(&reconnector.line), Arc::clone(&reconnector.host));
+    let first = Arc::clone(&requester.link);
+    let family = first.family();
+    // If it was lost already, the task will notice.
+    line.up(1, first);
+    let task = tokio::spawn(reconnector.run::<K>(version, requester.ids()));
+    requester.link = Arc::new(ReconnectingLink::new(family, line, host, task.into()));
+}
+
+/// There cannot be another connection than this one, so when it is lost it is over.
+fn stay_with(line: &Line, requester: &Requester) {
+    let alive = line.up(1, Arc::clone(&requester.link));
+    let why = "the server closed the connection";
+    if matches!(line.close(why), Ending::Lost) || !alive {
+        requester.host.closed(why);
+    }
+}
+
+fn not_made(host: &Host, error: std::io::Error) -> Error {
+    if let Some(observer) = host.observer() {
+        observer.failed(format_args!("the connection could not be made: {error}"));
+    }
+    Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made").with_source(error)
+}
+
+fn lost_at_once() -> Error {
+    Error::new(ErrorKind::Closed, Delivery::NotSent, "the connection was lost as soon as it was made")
 }
 
 /// How often a server is started again: once because it is not what it was the last time, and once because it did not

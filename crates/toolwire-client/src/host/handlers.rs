@@ -18,7 +18,11 @@ use toolwire_protocol::{
 use toolwire_transport::BoxFuture;
 
 use super::elicit::{Elicit, ElicitReply};
-use crate::{connect::Facts, listen::Change, observe::Observer};
+use crate::{
+    connect::{ConnectionState, Facts},
+    listen::Change,
+    observe::Observer,
+};
 
 type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
 type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
@@ -35,6 +39,7 @@ pub(crate) struct Handlers {
     pub(crate) notification: Option<Listener<Notification>>,
     pub(crate) log: Option<Listener<LoggingMessageNotificationParams>>,
     pub(crate) change: Option<Listener<Change>>,
+    pub(crate) connection: Option<Listener<ConnectionState>>,
     pub(crate) observer: Option<Observer>,
     pub(crate) extensions: CapabilityMap,
     pub(crate) experimental: CapabilityMap,
@@ -42,7 +47,7 @@ pub(crate) struct Handlers {
 
 impl Handlers {
     /// What the client can do: nothing that has no handler.
-    pub(super) fn capabilities(&self, facts: &Facts) -> ClientCapabilities {
+    pub(super) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
         let mut can = ClientCapabilities::new();
         if self.elicit.is_some() {
             let modes = ElicitationCapability::new().form(JsonObject::new());
@@ -106,6 +111,12 @@ impl Handlers {
     pub(super) fn log(&self, message: LoggingMessageNotificationParams) {
         if let Some(listener) = &self.log {
             quietly(|| listener(message));
+        }
+    }
+
+    pub(super) fn connection(&self, state: ConnectionState) {
+        if let Some(listener) = &self.connection {
+            quietly(|| listener(state));
         }
     }
 

@@ -5,7 +5,10 @@ mod handler_clock;
 mod handlers;
 mod request_queue;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock},
+};
 
 use serde::Deserialize;
 use toolwire_protocol::{
@@ -24,7 +27,7 @@ pub(crate) use handlers::{Handlers, quietly};
 use crate::{
     client::Restoration,
     clock::Clock,
-    connect::Facts,
+    connect::{ConnectionState, Facts},
     ledger::{Ledger, Share},
     limits::ClientLimits,
     listen::{Change, Hub},
@@ -76,7 +79,7 @@ impl Host {
         self.handlers.observer.as_ref()
     }
 
-    pub(crate) fn capabilities(&self, facts: &Facts) -> ClientCapabilities {
+    pub(crate) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
         self.handlers.capabilities(facts)
     }
 
@@ -168,10 +171,30 @@ impl Host {
         self.handlers.change(change);
     }
 
+    /// The connection was lost, and another will take its place.
+    pub(crate) fn interrupted(&self, why: &str) {
+        RequestQueue::interrupt(self);
+        self.handlers.connection(ConnectionState::Lost(why.to_owned()));
+    }
+
+    /// Another connection has taken the place of the one that was lost, and nothing is known to it.
+    pub(crate) fn restored(&self) {
+        lock(&self.cache).clear();
+        self.handlers.connection(ConnectionState::Restored);
+        self.restoration.begin();
+    }
+
     /// The connection is over.
     pub(crate) fn closed(&self, why: &str) {
         RequestQueue::close(self);
         self.hub.closed(why);
+        self.handlers.connection(ConnectionState::Closed(why.to_owned()));
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("facts", &self.facts).finish_non_exhaustive()
     }
 }
 

@@ -73,6 +73,13 @@ impl RequestQueue {
         queue.running.remove(id);
     }
 
+    /// Whoever asked is gone, but somebody else may ask.
+    pub(super) fn interrupt(host: &Host) {
+        let mut queue = lock(&host.queue);
+        queue.running.clear();
+        queue.waiting.clear();
+    }
+
     /// Nobody is there any more to be answered.
     pub(super) fn close(host: &Host) {
         let mut queue = lock(&host.queue);

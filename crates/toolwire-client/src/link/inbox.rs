@@ -5,17 +5,25 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use toolwire_protocol::{Notification, Request};
 
+use super::Line;
 use crate::{host::Host, settings::ROOM_PATIENCE};
 
 /// Takes requests and notifications of the server. Nothing here waits: a link can call it while it reads.
 #[derive(Clone)]
 pub struct Inbox {
     host: Arc<Host>,
+    /// What the connection belongs to, and its number there, if another is to take its place when it is lost.
+    line: Option<(Arc<Line>, u64)>,
 }
 
 impl Inbox {
     pub(crate) fn new(host: Arc<Host>) -> Self {
-        Self { host }
+        Self { host, line: None }
+    }
+
+    /// For a connection that another takes the place of when it is lost.
+    pub(crate) fn replaceable(host: Arc<Host>, line: Arc<Line>, number: u64) -> Self {
+        Self { host, line: Some((line, number)) }
     }
 
     /// A request of the server; `answer` is called with the whole response, unless the request is cancelled.
@@ -62,7 +70,10 @@ impl Inbox {
         if let Some(observer) = self.host.observer() {
             observer.closed(why);
         }
-        self.host.closed(why);
+        let replaced = self.line.as_ref().is_some_and(|(line, number)| line.lost(*number, why));
+        if !replaced {
+            self.host.closed(why);
+        }
     }
 
     /// What the server says of its own accord cannot be heard any more, for this reason, although requests may still

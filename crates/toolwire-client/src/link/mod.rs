@@ -7,6 +7,7 @@
 mod duplex;
 mod exchange;
 mod inbox;
+mod reconnecting;
 
 use std::{borrow::Cow, fmt};
 
@@ -19,6 +20,7 @@ use crate::error::Delivery;
 pub use duplex::DuplexLink;
 pub use exchange::{Exchange, ExchangeError, ExchangeEvent, ExchangeFeed, Reply};
 pub use inbox::Inbox;
+pub(crate) use reconnecting::{Ending, Line, ReconnectingLink};
 
 /// A connection that requests are sent over. For people who write transports.
 ///

@@ -80,15 +80,15 @@ impl ListenBuilder {
             return Err(Error::new(ErrorKind::Busy, Delivery::NotSent, text).with_limit("listeners"));
         };
         // From here on, whatever fails takes itself off the hub.
-        let place = Place { client: client.clone(), changes };
+        let registration = Registration { client: client.clone(), changes };
         if client.facts().listen_requests {
-            let (flight, honoured) = subscribe(&client, &filter, &place.changes).await?;
-            let driver = Box::pin(keep(client, filter, Arc::clone(&place.changes), flight, relisten));
-            Ok(Listener { driver: Some(driver), watching: Vec::new(), place, honoured, done: false })
+            let (flight, honoured) = subscribe(&client, &filter, &registration.changes).await?;
+            let driver = Box::pin(keep(client, filter, Arc::clone(&registration.changes), flight, relisten));
+            Ok(Listener { driver: Some(driver), watching: Vec::new(), registration, honoured, done: false })
         } else {
             let watching = watch(&client, &filter).await?;
             let honoured = promised(&client, filter);
-            Ok(Listener { driver: None, watching, place, honoured, done: false })
+            Ok(Listener { driver: None, watching, registration, honoured, done: false })
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct Listener {
     driver: Option<BoxFuture<'static, ()>>,
     /// The resources that the server was asked to watch.
     watching: Vec<Watch>,
-    place: Place,
+    registration: Registration,
     honoured: SubscriptionFilter,
     done: bool,
 }
@@ -139,7 +139,7 @@ impl Listener {
         {
             self.driver = None;
         }
-        let changes = &self.place.changes;
+        let changes = &self.registration.changes;
         changes.poll_change(cx).map(|change| {
             self.done = matches!(change, Change::Ended(_));
             Some(change)
@@ -164,13 +164,13 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// A listener's place in the hub.
-struct Place {
+/// Keeps a listener in the hub.
+struct Registration {
     client: Client,
     changes: Arc<ChangeBox>,
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.client.host().hub.remove(&self.changes);
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolwire_client::{Client, Delivery, EraCache, EraChoice, ErrorKind};
+use toolwire_client::{Client, Delivery, EraCache, EraChoice, ErrorKind, Reconnect};
 use toolwire_transport::ChildProcess;
 
 /// A server that answers the first message, reads the second, complains and dies.
@@ -112,6 +112,33 @@ async fn a_server_that_dies_of_everything_is_started_twice_and_not_more() {
     assert!(error.to_string().contains("out of order"), "{error}");
     assert!(!error.to_string().contains("starts it again"), "that has been tried: {error}");
     assert_eq!(starts.load(Ordering::Relaxed), 2);
+}
+
+/// A server that answers everything, and dies when it is told to.
+const MORTAL: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case "$line" in
+        *'"die"'*) exit 7 ;;
+        *'"server/discover"'*) result='{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}' ;;
+        *) result='{"content":[{"type":"text","text":"alive"}]}' ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[tokio::test]
+async fn a_child_that_dies_is_started_again_if_that_is_wanted() {
+    let quick = Reconnect::default().first_pause(Duration::from_millis(5));
+    let client = Client::builder("test", "1").reconnect(quick).connect(shell(MORTAL)).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(client.call("x", json!({})).await.unwrap().text(), "alive");
+        let error = client.call("die", json!({})).await.unwrap_err();
+        assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown));
+        assert!(error.to_string().contains("exit code 7"), "{error}");
+    }
+    assert_eq!(client.call("x", json!({})).await.unwrap().text(), "alive");
+    client.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ async fn the_items_of_a_list_are_limited_over_its_pages_and_within_one() {
     met(&tools.unwrap_err(), ErrorKind::TooLarge, "list_items");
     assert_eq!(asked, 11);
 
-    let many = |_: usize| json!({"resources": vec![json!({}); 100_000]});
+    let many = |_: usize| json!({"resources": vec![json!({}); 20_000]});
     let (resources, asked) = tokio::join!(client.all_resources(), pages(&mut script, many));
     met(&resources.unwrap_err(), ErrorKind::TooLarge, "list_items");
     assert_eq!(asked, 1, "they are counted before they are decoded, or it would be an invalid answer");

@@ -198,13 +198,13 @@ async fn when_other_means_fail_too_both_errors_are_told_and_the_one_of_somebody_
     let (first, other) = [(); 2].map(|()| posts(|_| Err(LinkErrorKind::Status(404, None)))).into();
     let error = builder().connect(Url(first, Some(other))).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Unknown));
-    assert_eq!(error.to_string(), "initialize failed: no; and by other means: initialize failed: no");
+    assert_eq!(error.to_string(), "initialize failed: no; and over another transport: initialize failed: no");
 
     let first = posts(|_| Err(LinkErrorKind::Status(404, None)));
     let error = builder().connect(Nowhere(first)).await.unwrap_err();
     let text = error.to_string();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::Unknown));
-    assert!(text.starts_with("initialize failed: no; and by other means: "), "{text}");
+    assert!(text.starts_with("initialize failed: no; and over another transport: "), "{text}");
     assert!(text.ends_with("no such host"), "{text}");
 }
 

@@ -14,6 +14,7 @@ mod listen;
 mod negotiate;
 mod observe;
 mod pages;
+mod reconnect;
 mod restore;
 mod rounds;
 mod script;

@@ -111,9 +111,9 @@ impl Shared {
 
 /// Ties a child to the connection: when it is dropped and nobody has asked for an orderly end, the child dies.
 #[derive(Debug)]
-pub(super) struct Tether(Arc<Shared>);
+pub(super) struct KillOnDrop(Arc<Shared>);
 
-impl Tether {
+impl KillOnDrop {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self(shared)
     }
@@ -123,7 +123,7 @@ impl Tether {
     }
 }
 
-impl Drop for Tether {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if *self.0.wish.borrow() == Wish::Run {
             // Here and now, because the runtime may never run another task.

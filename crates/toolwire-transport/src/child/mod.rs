@@ -37,7 +37,7 @@ pub use stderr::{STDERR_LINE_BYTES, STDERR_LINES};
 
 use crate::duplex::{Diagnostics, Duplex, ReceiveError, Sink, Source};
 use crate::lines::{Lines, LinesSink, LinesSource};
-use handle::{Shared, Tether};
+use handle::{KillOnDrop, Shared};
 use stdin::ChildInput;
 
 /// A running child process.
@@ -47,13 +47,13 @@ use stdin::ChildInput;
 #[derive(Debug)]
 pub struct Child {
     lines: Lines<ChildStdout, ChildInput>,
-    tether: Arc<Tether>,
+    kill_on_drop: Arc<KillOnDrop>,
 }
 
 impl Child {
     /// A handle to the process that outlives [`split`](Duplex::split).
     pub fn handle(&self) -> ChildHandle {
-        ChildHandle::new(Arc::clone(self.tether.shared()))
+        ChildHandle::new(Arc::clone(self.kill_on_drop.shared()))
     }
 
     /// How the process ended, if it has.
@@ -68,8 +68,11 @@ impl Duplex for Child {
 
     fn split(self) -> (ChildSource, ChildSink) {
         let (source, sink) = self.lines.split();
-        let tether = Arc::clone(&self.tether);
-        (ChildSource { lines: source, tether }, ChildSink { lines: sink, tether: self.tether })
+        let kill_on_drop = Arc::clone(&self.kill_on_drop);
+        (
+            ChildSource { lines: source, kill_on_drop },
+            ChildSink { lines: sink, kill_on_drop: self.kill_on_drop },
+        )
     }
 
     fn diagnostics(&self) -> Option<Arc<dyn Diagnostics>> {
@@ -81,7 +84,7 @@ impl Duplex for Child {
 #[derive(Debug)]
 pub struct ChildSource {
     lines: LinesSource<ChildStdout>,
-    tether: Arc<Tether>,
+    kill_on_drop: Arc<KillOnDrop>,
 }
 
 impl Source for ChildSource {
@@ -97,7 +100,7 @@ impl Source for ChildSource {
 
 impl ChildSource {
     fn shared(&self) -> &Shared {
-        self.tether.shared()
+        self.kill_on_drop.shared()
     }
 }
 
@@ -105,7 +108,7 @@ impl ChildSource {
 #[derive(Debug)]
 pub struct ChildSink {
     lines: LinesSink<ChildInput>,
-    tether: Arc<Tether>,
+    kill_on_drop: Arc<KillOnDrop>,
 }
 
 impl Sink for ChildSink {
@@ -120,7 +123,7 @@ impl Sink for ChildSink {
     /// Closes the child's standard input, from when on it has a limited time to end by itself.
     async fn close(&mut self) -> io::Result<()> {
         let closed = self.lines.close().await;
-        self.tether.shared().ask_to_close();
+        self.kill_on_drop.shared().ask_to_close();
         closed
     }
 }

@@ -14,7 +14,7 @@ use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 
 use super::Child;
 use super::group::Group;
-use super::handle::{Shared, Tether};
+use super::handle::{KillOnDrop, Shared};
 use super::spawn_error::SpawnError;
 use super::stderr::{Listener, follow};
 use super::stdin::ChildInput;
@@ -160,7 +160,7 @@ impl ChildProcess {
         let listener = self.listener.clone();
         let follower = runtime.spawn(async move { follow(stderr, &listening, listener).await });
         runtime.spawn(supervise(process, Arc::clone(&shared), follower, self.grace));
-        Ok(Child { lines, tether: Arc::new(Tether::new(shared)) })
+        Ok(Child { lines, kill_on_drop: Arc::new(KillOnDrop::new(shared)) })
     }
 
     /// The command as one would type it.

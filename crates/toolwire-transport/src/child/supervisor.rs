@@ -34,7 +34,7 @@ pub(super) fn supervise(
     stderr: JoinHandle<()>,
     grace: Grace,
 ) -> impl Future<Output = ()> + Send {
-    let last = LastAct(shared);
+    let last = Cleanup(shared);
     async move {
         let shared = &last.0;
         let status = wait_or_end(&mut process, shared, grace).await;
@@ -93,9 +93,9 @@ async fn left_after(shared: &Shared, patience: Duration) -> bool {
 }
 
 /// What has to be done even if the runtime ends before the child does.
-struct LastAct(Arc<Shared>);
+struct Cleanup(Arc<Shared>);
 
-impl Drop for LastAct {
+impl Drop for Cleanup {
     fn drop(&mut self) {
         self.0.group.kill();
         self.0.group.forget();
