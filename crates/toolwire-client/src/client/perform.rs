@@ -2,12 +2,13 @@
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use toolwire_protocol::{
     Method, MethodName, Params, RawJson, RpcError, ServerCapability, Version,
     caching::{CacheKey, CacheTicket},
-    codec::RequestMeta,
+    codec::{RequestEnvelope, RequestMeta},
     wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
 };
 use toolwire_transport::BoxFuture;
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
-    link::{ExchangeError, Outgoing},
+    link::{ExchangeError, Outgoing, Subject},
     settings::{MAX_QUESTIONS_PER_ROUND, MAX_ROUNDS, pause},
 };
 
@@ -86,7 +87,8 @@ impl Client {
     ) -> Result<Params, Error> {
         let method = method.into();
         let mut pace = self.pace(&options);
-        self.ask(&method, params, &mut options, &mut pace).await
+        let about = |envelope, message: &Bytes| Subject::of_message(envelope, &method, message);
+        self.ask(&method, params, &mut options, &mut pace, about).await
     }
 
     /// Sends a request without waiting for anything. `before` learns its id before it leaves.
@@ -102,7 +104,8 @@ impl Client {
         let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
-        Ok(wire.launch(Outgoing { id, method, message }, true))
+        let subject = Some(Box::new(Subject::nothing(self.envelope().clone())));
+        Ok(wire.launch(Outgoing { id, method, message, subject }, true))
     }
 
     pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {
@@ -123,11 +126,12 @@ impl Client {
         params: &P,
         options: &mut Options,
         pace: &mut Pace,
+        about: impl FnOnce(RequestEnvelope, &Bytes) -> Subject,
     ) -> Result<Params, Error> {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let with_progress = options.progress.is_some();
-        let request = self.wire().request(self.envelope(), method, params, meta, with_progress);
+        let request = self.wire().request_about(self.envelope(), method, params, meta, with_progress, about);
         let request = request.map_err(|error| Error::invalid_params(method, error))?;
         let failure = match self.wire().carry(request, true, options.progress.as_mut(), pace).await {
             Ok(result) => return Ok(result),
@@ -154,7 +158,8 @@ impl Client {
         let method = MethodName::from(T::METHOD);
         let mut pace = self.pace(options);
         for round in 0..=MAX_ROUNDS {
-            let result = self.ask(&method, &*params, options, &mut pace).await?;
+            let about = |envelope, _: &Bytes| T::subject(params, envelope);
+            let result = self.ask(&method, &*params, options, &mut pace, about).await?;
             let input = match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {

@@ -34,7 +34,7 @@ impl Answer {
     pub(super) async fn of(response: Response, limits: &HttpLimits) -> Result<Self, LinkError> {
         let status = response.status();
         if !status.is_success() {
-            return Err(Self::refusal(response).await);
+            return Err(Box::pin(Self::refusal(response)).await);
         }
         let media = Media::of(response.headers());
         if !matches!(media, Media::Other) {
@@ -128,7 +128,7 @@ async fn read(body: &mut Body, limit: usize, time: Duration) -> Result<Bytes, Li
         Poll::Ready(Err(error)) => return Err(fault::broken_off(&error)),
         Poll::Pending => Bytes::new(),
     };
-    timeout(time, read_on(body, first, limit)).await.unwrap_or_else(|_| {
+    Box::pin(timeout(time, read_on(body, first, limit))).await.unwrap_or_else(|_| {
         let limit = Shown(time);
         Err(fault::cut_off(format!(
             "the response was not complete within the limit `response_time` of {limit}"

@@ -117,8 +117,8 @@ impl HttpBuilder {
         self
     }
 
-    /// How long the server may take to accept a message that has no answer, or to begin an event stream;
-    /// [`SEND_TIMEOUT`] by default. How long answers may take is for the client to say.
+    /// How long the server may take to accept a message that has no answer, to begin an event stream, or to make a
+    /// new session in place of one that it has lost; [`SEND_TIMEOUT`] by default. How long answers may take is for the client to say.
     pub const fn send_timeout(mut self, timeout: Duration) -> Self {
         self.send_timeout = timeout;
         self

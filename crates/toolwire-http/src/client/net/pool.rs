@@ -119,10 +119,14 @@ impl Pool {
         if any && let Some(waiting) = lock(&self.0.idle).take() {
             return Ok(waiting);
         }
-        if !self.0.dialer.may_find_http2() {
-            return Connection::open(self.0.dialer.dial().await?, self.0.bounds).await;
-        }
-        self.shared_connection().await
+        // Few requests come this far, and the others need not carry the room for it.
+        Box::pin(async {
+            if self.0.dialer.may_find_http2() {
+                return self.shared_connection().await;
+            }
+            Connection::open(self.0.dialer.dial().await?, self.0.bounds).await
+        })
+        .await
     }
 
     /// The first connection decides for all who wait for one: they share it, or each makes its own.
