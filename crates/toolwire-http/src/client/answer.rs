@@ -136,6 +136,9 @@ async fn read(body: &mut Body, limit: usize, time: Duration) -> Result<Bytes, Li
     })
 }
 
+/// How much room is made for what a server only says that it will send.
+const MAX_EXPECTED: usize = 1024 * 1024;
+
 async fn read_on(body: &mut Body, mut first: Bytes, limit: usize) -> Result<Bytes, LinkError> {
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await.map_err(|error| fault::broken_off(&error))? {
@@ -147,9 +150,8 @@ async fn read_on(body: &mut Body, mut first: Bytes, limit: usize) -> Result<Byte
             continue;
         }
         if whole.is_empty() {
-            // What the server says about the length is bounded already.
             let expected = body.length().and_then(|left| usize::try_from(left).ok()).unwrap_or_default();
-            whole.reserve(first.len() + chunk.len() + expected.min(limit));
+            whole.reserve(first.len() + chunk.len() + expected.min(MAX_EXPECTED));
             whole.extend_from_slice(&first);
         }
         whole.extend_from_slice(&chunk);

@@ -34,7 +34,7 @@ pub(crate) struct Dialer {
 #[derive(Debug)]
 pub(super) enum Memory {
     /// To the one who has the other end.
-    Pipes(tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>),
+    Pipes { accept: tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>, http2: bool },
     /// Nowhere.
     Nowhere,
 }
@@ -123,10 +123,10 @@ impl Dialer {
     async fn connect(&self) -> Result<Dialed, NetError> {
         #[cfg(test)]
         match &self.memory {
-            Some(Memory::Pipes(accept)) => {
+            Some(Memory::Pipes { accept, http2 }) => {
                 let (near, far) = tokio::io::duplex(16 * 1024);
                 accept.send(far).map_err(|_| NetError::unsent(Kind::Refused, "nobody listens"))?;
-                return Ok(Dialed { stream: Stream::Memory(near), http2: false });
+                return Ok(Dialed { stream: Stream::Memory(near), http2: *http2 });
             }
             Some(Memory::Nowhere) => std::future::pending().await,
             None => {}
@@ -198,7 +198,9 @@ impl Dialer {
     /// Connections stay inside this process.
     #[cfg(test)]
     pub(super) fn in_memory(timeout: Duration, memory: Memory) -> Self {
-        let url = url::Url::parse("http://memory.invalid/").expect("it is one");
+        let http2 = matches!(memory, Memory::Pipes { http2: true, .. });
+        let url = if http2 { "https://memory.invalid/" } else { "http://memory.invalid/" };
+        let url = url::Url::parse(url).expect("it is one");
         let origin = Origin::of(&url).expect("it has one");
         let dialer = Self::new(origin, &Proxy::None, timeout, Versions::All).expect("there is no proxy");
         Self { memory: Some(memory), ..dialer }
