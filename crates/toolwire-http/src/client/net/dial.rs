@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
 use tokio::time::timeout;
 
 #[cfg(feature = "client-tls")]
@@ -104,10 +103,9 @@ impl Dialer {
         self.origin.is_https() && self.versions == Versions::All
     }
 
-    /// Whether requests are written for a proxy, and what it wants to know then.
-    pub(super) fn asks_proxy(&self) -> Option<Option<&HeaderValue>> {
-        let through = self.through.as_ref().filter(|_| !self.origin.is_https())?;
-        Some(through.credentials.as_ref())
+    /// The proxy that requests are written for, if there is one: it is given the whole address.
+    pub(super) fn asked_proxy(&self) -> Option<&Through> {
+        self.through.as_ref().filter(|_| !self.origin.is_https())
     }
 
     pub(super) const fn timeout(&self) -> Duration {

@@ -90,17 +90,17 @@ impl Pool {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, NetError> {
-        let proxied = self.0.dialer.asks_proxy();
+        let proxy = self.0.dialer.asked_proxy();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        if let Some(Some(credentials)) = proxied {
+        if let Some(credentials) = proxy.and_then(|proxy| proxy.credentials.as_ref()) {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
         }
         let mut sends = 1;
         loop {
             let mut connection = self.connection().await?;
-            connection.address(&mut request, target, proxied.is_some());
+            connection.address(&mut request, target, proxy.is_some());
             let copy = connection.is_http2().then(|| request.clone());
             match connection.send(request).await {
                 Ok(response) => return Ok(self.lend(response, connection)),
@@ -111,7 +111,7 @@ impl Pool {
                     if unsent.is_some() || error.is_closed() {
                         lock(&self.0.idle).clear();
                     }
-                    match unsent.or(copy.filter(|_| turned_away)) {
+                    match unsent.or_else(|| copy.filter(|_| turned_away)) {
                         Some(again) if sends < MAX_SENDS => {
                             tracing::debug!(%error, "a request was not taken; it is sent again");
                             request = restored(again, target);

@@ -304,7 +304,7 @@ mod http2 {
             let pool = pool.clone();
             sent.spawn(async move { send(&pool).await.unwrap().status() });
         }
-        assert!(sent.join_all().await.iter().all(|status| status.is_success()));
+        assert!(sent.join_all().await.iter().all(http::StatusCode::is_success));
         assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 64));
     }
 
