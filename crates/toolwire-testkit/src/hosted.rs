@@ -92,6 +92,10 @@ impl Link for HostedLink {
         self.link.notify(message)
     }
 
+    fn wants_subject(&self) -> bool {
+        self.link.wants_subject()
+    }
+
     fn has_room(&self) -> bool {
         self.link.has_room()
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use toolwire_protocol::{
     Method,
     caching::CacheKey,
+    codec::RequestEnvelope,
     wire::{
         CacheHint, CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult,
         GetPromptRequestParams, GetPromptResult, InputResponses, ListPromptsResult,
@@ -14,6 +15,7 @@ use toolwire_protocol::{
 };
 
 use super::outcome::CallOutcome;
+use crate::link::Subject;
 
 /// A result that a [`CallBuilder`](super::CallBuilder) can wait for. It is implemented for the results of the
 /// protocol and cannot be implemented elsewhere.
@@ -36,6 +38,12 @@ pub trait Operation: DeserializeOwned + Send + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn cache_key(_params: &Self::Params) -> Option<CacheKey> {
         None
+    }
+
+    /// What a request with these parameters is about.
+    #[doc(hidden)]
+    fn subject(_params: &Self::Params, envelope: RequestEnvelope) -> Subject {
+        Subject::nothing(envelope)
     }
 
     /// Puts the answers of a round into the parameters of the next one.
@@ -122,6 +130,10 @@ operation! {
         fn cache_key(params: &ReadResourceRequestParams) -> Option<CacheKey> {
             key(Self::METHOD, "uri", Some(&params.uri))
         }
+
+        fn subject(params: &ReadResourceRequestParams, envelope: RequestEnvelope) -> Subject {
+            Subject { envelope, name: Some(params.uri.as_str().into()), arguments: None }
+        }
     }
     DiscoverResult(RequestParams) = Discover {
         cacheable!();
@@ -132,6 +144,10 @@ operation! {
     }
     GetPromptResult(GetPromptRequestParams) = GetPrompt {
         multi_round_trip!();
+
+        fn subject(params: &GetPromptRequestParams, envelope: RequestEnvelope) -> Subject {
+            Subject { envelope, name: Some(params.name.as_str().into()), arguments: None }
+        }
     }
     CompleteResult(CompleteRequestParams) = Complete {}
 }
@@ -144,6 +160,10 @@ impl Operation for CallOutcome {
 
     fn result_type(&self) -> Option<&ResultType> {
         self.as_result().result_type.as_ref()
+    }
+
+    fn subject(params: &CallToolRequestParams, envelope: RequestEnvelope) -> Subject {
+        Subject { envelope, name: Some(params.name.as_str().into()), arguments: params.arguments.clone() }
     }
 
     multi_round_trip!();

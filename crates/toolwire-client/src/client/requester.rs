@@ -22,7 +22,9 @@ use toolwire_protocol::{
 use crate::{
     error::{Delivery, Error, ErrorKind},
     host::{Host, quietly},
-    link::{Exchange, ExchangeError, ExchangeEvent, Link, LinkError, LinkErrorKind, Outgoing, Reply},
+    link::{
+        Exchange, ExchangeError, ExchangeEvent, Link, LinkError, LinkErrorKind, Outgoing, Reply, Subject,
+    },
 };
 
 /// Called with the progress of one request.
@@ -74,7 +76,7 @@ impl Requester {
         RequestId::Num(self.ids.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Writes a request under an id of its own.
+    /// Writes a request that is about nothing in particular.
     pub(crate) fn request<P: Serialize + ?Sized>(
         &self,
         envelope: &RequestEnvelope,
@@ -83,11 +85,27 @@ impl Requester {
         meta: RequestMeta<'_>,
         with_progress: bool,
     ) -> serde_json::Result<Outgoing> {
+        self.request_about(envelope, method, params, meta, with_progress, |envelope, _| {
+            Subject::nothing(envelope)
+        })
+    }
+
+    /// Writes a request under an id of its own. What it is `about` is asked only if the link wants to know.
+    pub(crate) fn request_about<P: Serialize + ?Sized>(
+        &self,
+        envelope: &RequestEnvelope,
+        method: &MethodName,
+        params: &P,
+        meta: RequestMeta<'_>,
+        with_progress: bool,
+        about: impl FnOnce(RequestEnvelope, &Bytes) -> Subject,
+    ) -> serde_json::Result<Outgoing> {
         let id = self.next_id();
         // The id is unique already, so it can be the token as well.
         let meta = RequestMeta { progress_token: with_progress.then_some(&id), ..meta };
         let message = envelope.write(&id, method, params, &meta)?;
-        Ok(Outgoing { id, method: method.clone(), message })
+        let subject = self.link.wants_subject().then(|| Box::new(about(envelope.clone(), &message)));
+        Ok(Outgoing { id, method: method.clone(), message, subject })
     }
 
     /// Sends a request and waits for its result. With `tell`, the server hears of it when nobody waits any more.

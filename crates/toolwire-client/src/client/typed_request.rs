@@ -2,12 +2,13 @@
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use toolwire_protocol::{
     Method, MethodName, Params, RawJson, RpcError, ServerCapability,
     caching::{CacheKey, CacheTicket},
-    codec::RequestMeta,
+    codec::{RequestEnvelope, RequestMeta},
     wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
 };
 use toolwire_transport::BoxFuture;
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     error::{Delivery, Error, ErrorKind},
-    link::{ExchangeError, Outgoing},
+    link::{ExchangeError, Outgoing, Subject},
     settings::{MAX_QUESTIONS_PER_ROUND, pause},
 };
 
@@ -95,7 +96,8 @@ impl Client {
     ) -> Result<Params, Error> {
         let method = method.into();
         let mut pace = self.pace(&options);
-        self.ask(&method, params, &mut options, &mut pace).await
+        let about = |envelope, message: &Bytes| Subject::of_message(envelope, &method, message);
+        self.ask(&method, params, &mut options, &mut pace, about).await
     }
 
     /// Sends a request without waiting for anything. `before` learns its id before it leaves.
@@ -111,7 +113,8 @@ impl Client {
         let message = self.envelope().write(&id, &method, params, &RequestMeta::default());
         let message = message.map_err(|error| Error::invalid_params(&method, error))?;
         before(&id);
-        Ok(requester.launch(Outgoing { id, method, message }, true))
+        let subject = Some(Box::new(Subject::nothing(self.envelope().clone())));
+        Ok(requester.launch(Outgoing { id, method, message, subject }, true))
     }
 
     pub(crate) async fn explain(&self, method: Method, error: ExchangeError) -> Error {
@@ -132,11 +135,12 @@ impl Client {
         params: &P,
         options: &mut Options,
         pace: &mut Pace,
+        about: impl FnOnce(RequestEnvelope, &Bytes) -> Subject,
     ) -> Result<Params, Error> {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let with_progress = options.progress.is_some();
-        let request = self.requester().request(self.envelope(), method, params, meta, with_progress);
+        let request = self.requester().request_about(self.envelope(), method, params, meta, with_progress, about);
         let request = request.map_err(|error| Error::invalid_params(method, error))?;
         let failure = match self.requester().carry(request, true, options.progress.as_mut(), pace).await {
             Ok(result) => return Ok(result),
@@ -165,7 +169,8 @@ impl Client {
         let mut pace = self.pace(options);
         let rounds = self.settings().limits.rounds;
         for round in 0..=rounds {
-            let result = self.ask(&method, &*params, options, &mut pace).await?;
+            let about = |envelope, _: &Bytes| T::subject(params, envelope);
+            let result = self.ask(&method, &*params, options, &mut pace, about).await?;
             options.charge::<T>(result.text())?;
             let input = match self.decode::<T>(&method, &result)? {
                 Answer::Complete(value) => {

@@ -12,7 +12,10 @@ mod reconnecting;
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use toolwire_protocol::{MethodName, RequestId, RpcError, Version, probe::ProbeLink};
+use toolwire_protocol::{
+    Message, MethodName, NameSource, RawJson, RequestId, RpcError, Version, codec::RequestEnvelope,
+    probe::ProbeLink,
+};
 use toolwire_transport::BoxFuture;
 
 use crate::error::Delivery;
@@ -40,6 +43,11 @@ pub trait Link: fmt::Debug + Send + Sync + 'static {
 
     /// Sends a notification that is already written; done when the server has it, as far as one can tell.
     fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>>;
+
+    /// Whether requests have to say outside of their messages as well what they are about; see [`Outgoing::subject`].
+    fn wants_subject(&self) -> bool {
+        false
+    }
 
     /// Whether a request can be sent without piling up messages behind a server that does not read.
     fn has_room(&self) -> bool {
@@ -71,6 +79,46 @@ pub struct Outgoing {
     pub method: MethodName,
     /// The whole JSON-RPC message.
     pub message: Bytes,
+    /// What it is about, for a link that [wants](Link::wants_subject) to know: it need not read the message again.
+    pub subject: Option<Box<Subject>>,
+}
+
+/// What a request is about.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Subject {
+    /// What the request was written with: its revision, and the means to ask something on its behalf.
+    pub envelope: RequestEnvelope,
+    /// The name of a tool or a prompt, the URI of a resource, the id of a task.
+    pub name: Option<Box<str>>,
+    /// The arguments of a tool.
+    pub arguments: Option<RawJson>,
+}
+
+impl Subject {
+    /// A request that is about nothing that has a name.
+    pub(crate) const fn nothing(envelope: RequestEnvelope) -> Self {
+        Self { envelope, name: None, arguments: None }
+    }
+
+    /// What a request is about of which nothing is known but its message.
+    pub(crate) fn of_message(envelope: RequestEnvelope, method: &MethodName, message: &Bytes) -> Self {
+        let source = method.known().and_then(|method| method.info().name_header);
+        let (Some(source), Ok((_, peek))) = (source, Message::parse_and_peek(message)) else {
+            return Self::nothing(envelope);
+        };
+        let arguments = peek.arguments.and_then(|raw| String::from_utf8(raw.into()).ok());
+        Self {
+            envelope,
+            name: match source {
+                NameSource::Name => peek.name,
+                NameSource::Uri => peek.uri,
+                NameSource::TaskId => peek.task_id,
+                _ => None,
+            },
+            arguments: arguments.and_then(|text| RawJson::parse(text).ok()),
+        }
+    }
 }
 
 /// A request that could not be carried, or whose answer was lost.

@@ -34,7 +34,7 @@ impl Answer {
     pub(super) async fn of(response: Response, limits: &HttpLimits) -> Result<Self, LinkError> {
         let status = response.status();
         if !status.is_success() {
-            return Err(Self::refusal(response).await);
+            return Err(Box::pin(Self::refusal(response)).await);
         }
         let media = Media::of(response.headers());
         if !matches!(media, Media::Other) {
@@ -128,13 +128,16 @@ async fn read(body: &mut Body, limit: usize, time: Duration) -> Result<Bytes, Li
         Poll::Ready(Err(error)) => return Err(fault::broken_off(&error)),
         Poll::Pending => Bytes::new(),
     };
-    timeout(time, read_on(body, first, limit)).await.unwrap_or_else(|_| {
+    Box::pin(timeout(time, read_on(body, first, limit))).await.unwrap_or_else(|_| {
         let limit = Shown(time);
         Err(fault::cut_off(format!(
             "the response was not complete within the limit `response_time` of {limit}"
         )))
     })
 }
+
+/// How much room is made for what a server only says that it will send.
+const MAX_EXPECTED: usize = 1024 * 1024;
 
 async fn read_on(body: &mut Body, mut first: Bytes, limit: usize) -> Result<Bytes, LinkError> {
     let mut whole = BytesMut::new();
@@ -147,9 +150,8 @@ async fn read_on(body: &mut Body, mut first: Bytes, limit: usize) -> Result<Byte
             continue;
         }
         if whole.is_empty() {
-            // What the server says about the length is bounded already.
             let expected = body.length().and_then(|left| usize::try_from(left).ok()).unwrap_or_default();
-            whole.reserve(first.len() + chunk.len() + expected.min(limit));
+            whole.reserve(first.len() + chunk.len() + expected.min(MAX_EXPECTED));
             whole.extend_from_slice(&first);
         }
         whole.extend_from_slice(&chunk);

@@ -94,13 +94,10 @@ impl HttpBuilder {
     /// Sends everything through this proxy, which begins with `http://` or `https://`. By default the environment is
     /// asked (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), unless the server is on this machine.
     pub fn proxy(mut self, url: &str) -> Self {
-        match Proxy::at(url) {
-            Some(proxy) => self.proxy = proxy,
-            None => {
-                let text =
-                    "the address of the proxy is not valid; one looks like http://user:password@host:3128";
-                self.fault.get_or_insert_with(|| HttpError::new(text));
-            }
+        if let Some(proxy) = Proxy::at(url) {
+            self.proxy = proxy;
+        } else {
+            self.fault.get_or_insert_with(HttpError::not_a_proxy);
         }
         self
     }
@@ -117,8 +114,8 @@ impl HttpBuilder {
         self
     }
 
-    /// How long the server may take to accept a message that has no answer, or to begin an event stream;
-    /// [`SEND_TIMEOUT`] by default. How long answers may take is for the client to say.
+    /// How long the server may take to accept a message that has no answer, to begin an event stream, or to make a
+    /// new session in place of one that it has lost; [`SEND_TIMEOUT`] by default. How long answers may take is for the client to say.
     pub const fn send_timeout(mut self, timeout: Duration) -> Self {
         self.send_timeout = timeout;
         self
@@ -234,6 +231,10 @@ impl fmt::Debug for HttpBuilder {
 impl HttpError {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
+    }
+
+    pub(super) fn not_a_proxy() -> Self {
+        Self::new("the address of the proxy is not valid; one looks like http://user:password@host:3128")
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
 use toolwire_client::{Client, Delivery, ErrorKind};
 use toolwire_http::client::{Http, HttpLimits};
+use toolwire_protocol::wire::LoggingLevel;
 
 use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, discovered, event, said, tools};
 
@@ -365,4 +366,33 @@ async fn an_error_is_the_servers_own_whatever_its_status() {
         assert_eq!(error.kind(), ErrorKind::Rpc);
         assert!(error.to_string().contains("no such tool"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn requests_without_types_are_mirrored_like_the_others() {
+    let script = server(json!([annotated("search", "Region")]), hello).await;
+    let client = script.connect().await;
+    let arguments = json!({ "region": "eu", "count": 3 });
+    client.raw().request("tools/call", json!({ "name": "search", "arguments": arguments })).await.unwrap();
+    client.raw().request("resources/read", json!({ "uri": "a:b" })).await.unwrap();
+    client.raw().request("com.example/any", json!({ "name": "x" })).await.unwrap();
+    let call = script.all("tools/call").pop().unwrap();
+    assert_eq!(call.header("mcp-name"), Some("search"));
+    assert_eq!((call.header("mcp-param-region"), call.header("mcp-param-count")), (Some("eu"), Some("3")));
+    assert_eq!(script.all("resources/read").pop().unwrap().header("mcp-name"), Some("a:b"));
+    assert_eq!(script.all("com.example/any").pop().unwrap().header("mcp-name"), None);
+}
+
+#[tokio::test]
+async fn a_list_is_asked_for_in_the_name_of_the_same_client() {
+    let script = server(json!([plain("tool")]), hello).await;
+    let client = script.connect().await;
+    client.call("tool", json!({})).log_level(LoggingLevel::Debug).progress(|_| {}).await.unwrap();
+    let meta = |what: &str| script.all(what).pop().unwrap().body["params"]["_meta"].clone();
+    let (mut call, list) = (meta("tools/call"), meta("tools/list"));
+    // Progress and logs are wanted for the call alone.
+    let own = call.as_object_mut().unwrap();
+    own.remove("progressToken").unwrap();
+    own.remove("io.modelcontextprotocol/logLevel").unwrap();
+    assert_eq!(list, call);
 }

@@ -88,7 +88,7 @@ async fn many_calls_are_under_way_at_once_on_one_connection() {
         let mut calls = JoinSet::new();
         for _ in 0..CALLS {
             let client = client.clone();
-            calls.spawn(async move { client.call("meet", json!({})).await.unwrap().text().to_owned() });
+            calls.spawn(async move { client.call("meet", json!({})).await.unwrap().text() });
         }
         assert!(calls.join_all().await.iter().all(|text| text == "met"));
         assert_eq!(connections.load(Ordering::SeqCst), 1, "{version}");

@@ -4,7 +4,7 @@
 //! one says so every time, in `_meta`. What is the same in all requests of a connection is serialised once,
 //! in [`RequestEnvelope`], and copied behind the parameters of each.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use memchr::memchr2_iter;
@@ -40,7 +40,7 @@ use crate::{
 pub struct RequestEnvelope {
     version: Version,
     /// The members of `_meta` that every request carries, separated by commas, without the braces.
-    common: Box<[u8]>,
+    common: Arc<[u8]>,
 }
 
 /// What one request says in `_meta` beside what all of them say.
@@ -58,7 +58,7 @@ pub struct RequestMeta<'a> {
 impl RequestEnvelope {
     /// Requests of a legacy revision.
     pub fn legacy(version: Version) -> Self {
-        Self { version, common: Box::default() }
+        Self { version, common: Arc::default() }
     }
 
     /// Requests of a modern revision, which say each time who is calling and what it can do.

@@ -91,8 +91,7 @@ impl Fetcher {
     /// # Errors
     /// When that is not the address of a proxy.
     pub fn proxy(mut self, url: &str) -> Result<Self, HttpError> {
-        let text = "the address of the proxy is not valid; one looks like http://user:password@host:3128";
-        self.proxy = Proxy::at(url).ok_or_else(|| HttpError::new(text))?;
+        self.proxy = Proxy::at(url).ok_or_else(HttpError::not_a_proxy)?;
         Ok(self)
     }
 
@@ -179,16 +178,12 @@ impl Fetcher {
         if !dialer.needs_tls() {
             return Ok(dialer);
         }
-        let tls = match self.tls.get() {
-            Some(tls) => tls.clone(),
-            None => {
-                let made = TlsClient::new(&self.roots).map_err(|error| {
-                    NetError::unsent(Kind::Invalid, format!("TLS cannot be set up: {error}"))
-                })?;
-                self.tls.get_or_init(|| made).clone()
-            }
-        };
-        Ok(dialer.with_tls(tls))
+        if let Some(tls) = self.tls.get() {
+            return Ok(dialer.with_tls(tls.clone()));
+        }
+        let made = TlsClient::new(&self.roots)
+            .map_err(|error| NetError::unsent(Kind::Invalid, format!("TLS cannot be set up: {error}")))?;
+        Ok(dialer.with_tls(self.tls.get_or_init(|| made).clone()))
     }
 }
 
@@ -209,13 +204,11 @@ async fn finish(
 ) -> Result<Fetched, NetError> {
     let (head, mut body) = response.into_parts();
     let mut read = BytesMut::new();
-    let whole = match timeout_at(deadline, fill(&mut read, &mut body, request, &head.headers)).await {
-        Ok(filled) => filled,
-        Err(_) => {
-            let text = format!("the answer was not complete within {}", Shown(request.timeout));
-            Err(NetError::sent(Kind::Timeout, text))
-        }
-    };
+    let filled = timeout_at(deadline, fill(&mut read, &mut body, request, &head.headers)).await;
+    let whole = filled.unwrap_or_else(|_| {
+        let text = format!("the answer was not complete within {}", Shown(request.timeout));
+        Err(NetError::sent(Kind::Timeout, text))
+    });
     match whole {
         // The beginning is all that was asked for.
         Err(_) if request.beginning => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use toolwire_client::{
     Delivery,
     link::{Exchange, ExchangeError, ExchangeEvent, LinkError, LinkErrorKind, Outgoing},
@@ -14,13 +14,14 @@ use toolwire_protocol::{Method, MethodName, Params, RequestId, headers::LAST_EVE
 
 use super::{
     core::Core,
-    session::{SessionView, session_id},
+    session::{Handshake, SessionView, session_id},
     standalone,
 };
 use crate::client::{
     answer::{Answer, nothing},
     events::{Bookmark, EventStream, StreamFault},
     fault,
+    net::Shown,
     settings::{MAX_GARBAGE, MAX_RESUMES, pause},
 };
 
@@ -66,10 +67,7 @@ async fn carry(core: Arc<Core>, request: Outgoing) {
 /// Sends a request, once more if its session was lost, and sees to it that it is answered.
 async fn deliver(core: &Arc<Core>, request: &Outgoing) -> Result<(), LinkError> {
     if request.method.known() == Some(Method::Initialize) {
-        core.session.begin(request);
-        let (answer, id) = open(core, request, &SessionView::NONE).await.map_err(Trouble::error)?;
-        core.session.adopt(id);
-        return follow(core, answer, &request.id, &core.session.view(None)).await;
+        return Box::pin(initialize(core, request)).await;
     }
     let mut renewed = false;
     loop {
@@ -78,11 +76,19 @@ async fn deliver(core: &Arc<Core>, request: &Outgoing) -> Result<(), LinkError> 
             Ok((answer, _)) => return follow(core, answer, &request.id, &view).await,
             Err(Trouble::SessionLost) if !renewed => {
                 renewed = true;
-                renew(core, view.generation).await?;
+                Box::pin(renew(core, view.generation)).await?;
             }
             Err(trouble) => return Err(trouble.error()),
         }
     }
+}
+
+/// Sends the request that begins a session.
+async fn initialize(core: &Arc<Core>, request: &Outgoing) -> Result<(), LinkError> {
+    core.session.begin(request);
+    let (answer, id) = open(core, request, &SessionView::NONE).await.map_err(Trouble::error)?;
+    core.session.adopt(id);
+    follow(core, answer, &request.id, &core.session.view(None)).await
 }
 
 /// Posts a notification, once more if its session was lost.
@@ -106,7 +112,7 @@ pub(super) async fn notify(
         let (opened, settled) = tokio::sync::oneshot::channel();
         core.runtime.spawn(standalone::listen(Arc::clone(core), opened));
         // What the server says unasked would be lost before the stream is there, or be taken for something else.
-        let _ = tokio::time::timeout(STANDALONE_WAIT, settled).await;
+        let _ = timeout(STANDALONE_WAIT, settled).await;
     }
     Ok(())
 }
@@ -144,7 +150,7 @@ async fn follow(
             }
             Ok(())
         }
-        Answer::Events(stream) => follow_stream(core, stream, id, view).await,
+        Answer::Events(stream) => Box::pin(follow_stream(core, stream, id, view)).await,
     }
 }
 
@@ -255,22 +261,33 @@ pub(super) async fn renew(core: &Arc<Core>, generation: u64) -> Result<(), LinkE
     done.unwrap_or_else(|_| Err(fault::cut_off("the session could not be renewed")))
 }
 
+/// Waits for its turn, and makes a new session within the time that the server has for that: whoever comes next would
+/// wait behind it.
 async fn replace_session(core: Arc<Core>, generation: u64) -> Result<(), LinkError> {
     let _turn = core.session.renewing.lock().await;
     if core.session.view(None).generation != generation {
         return Ok(());
     }
     let shake = core.session.handshake().ok_or_else(|| lost("there is no handshake to repeat"))?;
+    let patience = core.endpoint.settings().send_timeout;
+    let renewed = timeout(patience, shake_hands_again(&core, &shake)).await;
+    renewed.unwrap_or_else(|_| {
+        core.forget(&shake.initialize.id, true);
+        Err(lost(&format!("has made no new one within {}", Shown(patience))))
+    })
+}
+
+async fn shake_hands_again(core: &Arc<Core>, shake: &Handshake) -> Result<(), LinkError> {
     let request = &shake.initialize;
     let (feed, mut exchange) = Exchange::channel();
     core.register_renewal(&request.id, feed);
-    let opened = open(&core, request, &SessionView::NONE).await;
+    let opened = open(core, request, &SessionView::NONE).await;
     let (answer, id) = opened.map_err(|trouble| {
         core.forget(&request.id, true);
         trouble.error()
     })?;
     let view = core.session.view(core.version()).with_id(id);
-    if let Err(error) = follow(&core, answer, &request.id, &view).await {
+    if let Err(error) = follow(core, answer, &request.id, &view).await {
         core.finish(&request.id, Err(error.into()));
     }
     let result = loop {
@@ -278,8 +295,8 @@ async fn replace_session(core: Arc<Core>, generation: u64) -> Result<(), LinkErr
             break reply;
         }
     };
-    check_version(&core, result)?;
-    core.endpoint.tell(shake.initialized, || view.headers()).await?;
+    check_version(core, result)?;
+    core.endpoint.tell(shake.initialized.clone(), || view.headers()).await?;
     core.session.renew(view.id);
     tracing::info!(url = core.endpoint.shown(), "the server had lost the session; there is a new one");
     core.session_renewed();

@@ -54,9 +54,9 @@ impl Link for HttpLink {
             return Exchange::failed(fault::closed());
         }
         let core = Arc::clone(&self.core);
-        match Call::of(&request, core.version()) {
-            Some(call) => Exchange::driven(move |feed| Box::pin(modern::drive(core, call, feed))),
-            None => legacy::start(&core, request),
+        match Call::of(request, core.version()) {
+            Ok(call) => Exchange::driven(move |feed| Box::pin(modern::drive(core, call, feed))),
+            Err(request) => legacy::start(&core, request),
         }
     }
 
@@ -70,6 +70,10 @@ impl Link for HttpLink {
             self.core.sent(&message);
             self.core.post(message, "a cancellation");
         }
+    }
+
+    fn wants_subject(&self) -> bool {
+        self.core.version().is_none_or(Version::is_modern)
     }
 
     fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>> {

@@ -1,6 +1,6 @@
 //! Requests that stand alone: what is in them is mirrored in headers, and closing their stream cancels them.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 use tokio::task::yield_now;
 use toolwire_client::{
     Delivery,
-    link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply},
+    link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply, Subject},
 };
 use toolwire_protocol::{
-    ErrorCode, Message, Method, MethodName, NameSource, Notification, RequestId, Version,
+    ErrorCode, Message, Method, MethodName, Notification, RawJson, RequestId, Version,
+    codec::{RequestEnvelope, RequestMeta},
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
-    peek::{Peek, parameter},
+    wire::PaginatedRequestParams,
 };
 
 use super::{
@@ -37,41 +38,41 @@ pub(super) struct Call {
     id: RequestId,
     method: MethodName,
     message: Bytes,
-    version: HeaderValue,
-    /// What it is about: the name of a tool, for instance.
+    envelope: RequestEnvelope,
     name: Option<Box<str>>,
+    arguments: Option<RawJson>,
 }
 
 impl Call {
-    /// Looks into a request; `None` if it is not a modern one.
-    pub(super) fn of(request: &Outgoing, spoken: Option<Version>) -> Option<Self> {
-        let version = match spoken {
-            Some(version) if version.is_modern() => HeaderValue::from_static(version.as_str()),
-            Some(_) => return None,
-            // Before anything is agreed on, each request says by itself which version it is in.
-            None => HeaderValue::try_from(look_into(&request.message)?.version()?.as_str()).ok()?,
-        };
-        Some(Self {
-            id: request.id.clone(),
-            method: request.method.clone(),
-            message: request.message.clone(),
-            version,
-            name: mirrored_name(request).map(Into::into),
+    /// Takes a request in that is a modern one, and gives back any other.
+    pub(super) fn of(mut request: Outgoing, spoken: Option<Version>) -> Result<Self, Outgoing> {
+        // Before anything is agreed on, each request says by itself which version it is in.
+        let own = request.subject.as_ref().map(|subject| subject.envelope.version());
+        if !spoken.or(own).is_some_and(Version::is_modern) {
+            return Err(request);
+        }
+        let Some(subject) = request.subject.take() else { return Err(request) };
+        let Subject { envelope, name, arguments, .. } = *subject;
+        Ok(Self {
+            id: request.id,
+            method: request.method,
+            message: request.message,
+            envelope,
+            name,
+            arguments,
         })
     }
 
     /// A page of the list of tools, asked for on behalf of this call.
-    fn list(&self, meta: &Bytes, page: usize, cursor: Option<&str>) -> Option<Self> {
+    fn list(&self, page: usize, cursor: Option<String>) -> Option<Self> {
         // The ids of the client are numbers, so this one cannot be among them.
         let id = RequestId::from(format!("tools-{page}"));
-        let message = plans::list_request(&id, meta, cursor)?;
-        Some(Self {
-            id,
-            method: Method::ListTools.into(),
-            message,
-            version: self.version.clone(),
-            name: None,
-        })
+        let method = MethodName::from(Method::ListTools);
+        let mut params = PaginatedRequestParams::new();
+        params.cursor = cursor;
+        // Progress and logs are wanted for the call, and not for this.
+        let message = self.envelope.write(&id, &method, &params, &RequestMeta::default()).ok()?;
+        Some(Self { id, method, message, envelope: self.envelope.clone(), name: None, arguments: None })
     }
 
     /// The name of the tool, if one is called.
@@ -81,7 +82,7 @@ impl Call {
 
     /// What is in it is mirrored in its headers.
     fn headers(&self) -> HeaderMap {
-        let mut headers = base_headers(self.version.clone(), &self.method);
+        let mut headers = base_headers(self.envelope.version(), &self.method);
         if let Some(name) = &self.name {
             insert(&mut headers, NAME, &encode_value(name));
         }
@@ -89,24 +90,9 @@ impl Call {
     }
 }
 
-/// Everything that can be seen of a request of ours.
-fn look_into(message: &Bytes) -> Option<Box<Peek>> {
-    Message::parse_and_peek(message).ok().map(|(_, peek)| peek)
-}
-
-fn mirrored_name(request: &Outgoing) -> Option<Cow<'_, str>> {
-    let member = match request.method.known()?.info().name_header? {
-        NameSource::Name => "name",
-        NameSource::Uri => "uri",
-        NameSource::TaskId => "taskId",
-        _ => return None,
-    };
-    parameter(&request.message, member)
-}
-
-fn base_headers(version: HeaderValue, method: &MethodName) -> HeaderMap {
+fn base_headers(version: Version, method: &MethodName) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(HEADERS);
-    headers.insert(PROTOCOL_VERSION, version);
+    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     match method.known() {
         Some(known) => {
             headers.insert(METHOD, HeaderValue::from_static(known.as_str()));
@@ -119,7 +105,7 @@ fn base_headers(version: HeaderValue, method: &MethodName) -> HeaderMap {
 /// The headers of a modern notification.
 pub(super) fn notification_headers(version: Version, method: Option<&MethodName>) -> HeaderMap {
     match method {
-        Some(method) => base_headers(HeaderValue::from_static(version.as_str()), method),
+        Some(method) => base_headers(version, method),
         None => HeaderMap::new(),
     }
 }
@@ -158,7 +144,7 @@ async fn carry(core: &Core, call: &Call, feed: &ExchangeFeed) -> Reply {
         };
     };
     if core.plans.may_not_know(tool) {
-        list_once(core, call, tool).await;
+        Box::pin(list_once(core, call, tool)).await;
     }
     let reply = attempt(core, call, mirrored_arguments(core, call, tool)?, Some(feed)).await;
     match &reply {
@@ -167,8 +153,8 @@ async fn carry(core: &Core, call: &Call, feed: &ExchangeFeed) -> Reply {
             if error.code == ErrorCode::HEADER_MISMATCH =>
         {
             tracing::debug!(tool, "the headers of a call are not right any more; listing again");
-            list(core, call, tool).await;
-            attempt(core, call, mirrored_arguments(core, call, tool)?, Some(feed)).await
+            Box::pin(list(core, call, tool)).await;
+            Box::pin(attempt(core, call, mirrored_arguments(core, call, tool)?, Some(feed))).await
         }
         _ => reply,
     }
@@ -179,8 +165,13 @@ fn mirrored_arguments(core: &Core, call: &Call, tool: &str) -> Result<HeaderMap,
     let mut headers = HeaderMap::new();
     match core.plans.plan(tool) {
         Some(Plan::Mirror(plan)) => {
-            let arguments = look_into(&call.message).and_then(|peek| peek.arguments).unwrap_or_default();
-            let arguments: Map<String, Value> = serde_json::from_slice(&arguments).unwrap_or_default();
+            let arguments = call.arguments.as_ref().map(RawJson::decode).transpose();
+            let arguments: Map<String, Value> = arguments
+                .map_err(|error| {
+                    let text = format!("the arguments of {tool:?} cannot be sent in headers: {error}");
+                    LinkError::new(LinkErrorKind::Refused, Delivery::NotSent, text)
+                })?
+                .unwrap_or_default();
             for (name, value) in plan.headers(&arguments) {
                 if let Ok(name) = HeaderName::try_from(name) {
                     insert(&mut headers, name, &value);
@@ -206,12 +197,9 @@ async fn list_once(core: &Core, call: &Call, tool: &str) {
 
 /// Reads the list of tools up to the page that has the tool.
 async fn list(core: &Core, call: &Call, tool: &str) {
-    // The `_meta` of the call makes any other request speak for the same client.
-    let meta = look_into(&call.message).and_then(|peek| peek.meta);
-    let meta = meta.map_or_else(|| Bytes::from_static(b"{}"), |meta| meta.raw);
-    let mut cursor: Option<String> = None;
+    let mut cursor = None;
     for page in 0..MAX_TOOL_PAGES {
-        let Some(request) = call.list(&meta, page, cursor.as_deref()) else { return };
+        let Some(request) = call.list(page, cursor.take()) else { return };
         match attempt(core, &request, HeaderMap::new(), None).await {
             Ok(result) => {
                 let (found, next) = plans::look_for(tool, &result);
@@ -246,7 +234,7 @@ async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&Exchan
             }),
             Err(fault) => Err(fault::malformed(format!("the server's answer is no message: {fault}")).into()),
         },
-        Answer::Events(stream) => read(core, call, stream, feed).await,
+        Answer::Events(stream) => Box::pin(read(core, call, stream, feed)).await,
     }
 }
 

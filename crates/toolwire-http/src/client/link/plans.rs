@@ -8,12 +8,9 @@ use std::{
     },
 };
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
-use toolwire_protocol::{
-    Method, Params, RequestId, envelope::write_request, headers::HeaderPlan, wire::meta,
-};
+use toolwire_protocol::{Params, headers::HeaderPlan};
 
 use super::core::lock;
 
@@ -195,24 +192,6 @@ pub(super) fn look_for(tool: &str, result: &Params) -> (bool, Option<String>) {
     (page.tools.iter().any(is_it), page.next)
 }
 
-/// A `tools/list` that speaks for the client whose `_meta` this is.
-pub(super) fn list_request(id: &RequestId, meta: &Bytes, cursor: Option<&str>) -> Option<Bytes> {
-    #[derive(Serialize)]
-    struct ListParams<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cursor: Option<&'a str>,
-        #[serde(rename = "_meta")]
-        meta: InOrder<String, &'a RawValue>,
-    }
-
-    let mut entries = members(std::str::from_utf8(meta).ok()?)?;
-    // Progress and logs are wanted for the call, and not for this.
-    entries.retain(|(key, _)| {
-        [meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES].contains(&key.as_str())
-    });
-    write_request(id, &Method::ListTools.into(), &ListParams { cursor, meta: InOrder(entries) }).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -281,17 +260,5 @@ mod tests {
         {
             assert_eq!(learn(&plans, &result), result);
         }
-    }
-
-    #[test]
-    fn a_list_is_asked_for_in_the_name_of_the_same_client() {
-        let meta = Bytes::from(
-            r#"{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#,
-        );
-        let request = list_request(&"x".into(), &meta, Some("next")).unwrap();
-        let expected = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {
-            "cursor": "next",
-            "_meta": { meta::PROTOCOL_VERSION: "2026-07-28", meta::CLIENT_CAPABILITIES: {} } } });
-        assert_eq!(serde_json::from_slice::<Value>(&request).unwrap(), expected);
     }
 }

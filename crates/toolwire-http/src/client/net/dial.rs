@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
 use tokio::time::timeout;
 
 #[cfg(feature = "client-tls")]
@@ -34,7 +33,7 @@ pub(crate) struct Dialer {
 #[derive(Debug)]
 pub(super) enum Memory {
     /// To the one who has the other end.
-    Pipes(tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>),
+    Pipes { accept: tokio::sync::mpsc::UnboundedSender<tokio::io::DuplexStream>, http2: bool },
     /// Nowhere.
     Nowhere,
 }
@@ -104,10 +103,9 @@ impl Dialer {
         self.origin.is_https() && self.versions == Versions::All
     }
 
-    /// Whether requests are written for a proxy, and what it wants to know then.
-    pub(super) fn asks_proxy(&self) -> Option<Option<&HeaderValue>> {
-        let through = self.through.as_ref().filter(|_| !self.origin.is_https())?;
-        Some(through.credentials.as_ref())
+    /// The proxy that requests are written for, if there is one: it is given the whole address.
+    pub(super) fn asked_proxy(&self) -> Option<&Through> {
+        self.through.as_ref().filter(|_| !self.origin.is_https())
     }
 
     pub(super) const fn timeout(&self) -> Duration {
@@ -123,10 +121,10 @@ impl Dialer {
     async fn connect(&self) -> Result<Dialed, NetError> {
         #[cfg(test)]
         match &self.memory {
-            Some(Memory::Pipes(accept)) => {
+            Some(Memory::Pipes { accept, http2 }) => {
                 let (near, far) = tokio::io::duplex(16 * 1024);
                 accept.send(far).map_err(|_| NetError::unsent(Kind::Refused, "nobody listens"))?;
-                return Ok(Dialed { stream: Stream::Memory(near), http2: false });
+                return Ok(Dialed { stream: Stream::Memory(near), http2: *http2 });
             }
             Some(Memory::Nowhere) => std::future::pending().await,
             None => {}
@@ -198,7 +196,9 @@ impl Dialer {
     /// Connections stay inside this process.
     #[cfg(test)]
     pub(super) fn in_memory(timeout: Duration, memory: Memory) -> Self {
-        let url = url::Url::parse("http://memory.invalid/").expect("it is one");
+        let http2 = matches!(memory, Memory::Pipes { http2: true, .. });
+        let url = if http2 { "https://memory.invalid/" } else { "http://memory.invalid/" };
+        let url = url::Url::parse(url).expect("it is one");
         let origin = Origin::of(&url).expect("it has one");
         let dialer = Self::new(origin, &Proxy::None, timeout, Versions::All).expect("there is no proxy");
         Self { memory: Some(memory), ..dialer }

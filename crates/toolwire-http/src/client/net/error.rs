@@ -134,7 +134,7 @@ impl fmt::Display for Shown {
         let milliseconds = self.0.as_millis();
         match milliseconds {
             0..1000 => write!(f, "{milliseconds} ms"),
-            _ if milliseconds % 1000 == 0 => write!(f, "{} s", milliseconds / 1000),
+            _ if milliseconds.is_multiple_of(1000) => write!(f, "{} s", milliseconds / 1000),
             _ => write!(f, "{:.1} s", self.0.as_secs_f64()),
         }
     }

@@ -64,8 +64,9 @@ impl Idle {
         }
     }
 
-    /// Forgets the shared connection: it takes no requests any more.
-    pub(super) fn forget_shared(&mut self) {
+    /// Closes everything: one of them turned out to be closed by the server, and the others are most likely, too.
+    pub(super) fn clear(&mut self) {
+        self.http1.clear();
         self.http2 = None;
     }
 

@@ -58,7 +58,19 @@ impl Pool {
         bounds: Bounds,
     ) -> (Self, tokio::sync::mpsc::UnboundedReceiver<tokio::io::DuplexStream>) {
         let (accept, accepted) = tokio::sync::mpsc::unbounded_channel();
-        let dialer = Dialer::in_memory(Duration::from_secs(10), super::dial::Memory::Pipes(accept));
+        let dialer =
+            Dialer::in_memory(Duration::from_secs(10), super::dial::Memory::Pipes { accept, http2: false });
+        (Self::new(dialer, bounds), accepted)
+    }
+
+    /// The same with HTTP/2.
+    #[cfg(all(test, feature = "client-tls"))]
+    pub(super) fn in_memory_http2(
+        bounds: Bounds,
+    ) -> (Self, tokio::sync::mpsc::UnboundedReceiver<tokio::io::DuplexStream>) {
+        let (accept, accepted) = tokio::sync::mpsc::unbounded_channel();
+        let dialer =
+            Dialer::in_memory(Duration::from_secs(10), super::dial::Memory::Pipes { accept, http2: true });
         (Self::new(dialer, bounds), accepted)
     }
 
@@ -78,18 +90,17 @@ impl Pool {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, NetError> {
-        let proxied = self.0.dialer.asks_proxy();
+        let proxy = self.0.dialer.asked_proxy();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        if let Some(Some(credentials)) = proxied {
+        if let Some(credentials) = proxy.and_then(|proxy| proxy.credentials.as_ref()) {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
         }
         let mut sends = 1;
         loop {
-            // The second time it is not left to chance whether a connection is still there.
-            let mut connection = self.connection(sends == 1).await?;
-            connection.address(&mut request, target, proxied.is_some());
+            let mut connection = self.connection().await?;
+            connection.address(&mut request, target, proxy.is_some());
             let copy = connection.is_http2().then(|| request.clone());
             match connection.send(request).await {
                 Ok(response) => return Ok(self.lend(response, connection)),
@@ -97,10 +108,10 @@ impl Pool {
                     let unsent = error.take_message();
                     let error = error.into_error();
                     let turned_away = unsent.is_none() && was_turned_away(&error);
-                    if connection.is_http2() && (unsent.is_some() || error.is_closed()) {
-                        lock(&self.0.idle).forget_shared();
+                    if unsent.is_some() || error.is_closed() {
+                        lock(&self.0.idle).clear();
                     }
-                    match unsent.or(copy.filter(|_| turned_away)) {
+                    match unsent.or_else(|| copy.filter(|_| turned_away)) {
                         Some(again) if sends < MAX_SENDS => {
                             tracing::debug!(%error, "a request was not taken; it is sent again");
                             request = restored(again, target);
@@ -114,15 +125,19 @@ impl Pool {
         }
     }
 
-    /// A connection: one that waits, if that is good enough, or a new one.
-    async fn connection(&self, any: bool) -> Result<Connection, NetError> {
-        if any && let Some(waiting) = lock(&self.0.idle).take() {
+    /// A connection: one that waits, or a new one.
+    async fn connection(&self) -> Result<Connection, NetError> {
+        if let Some(waiting) = lock(&self.0.idle).take() {
             return Ok(waiting);
         }
-        if !self.0.dialer.may_find_http2() {
-            return Connection::open(self.0.dialer.dial().await?, self.0.bounds).await;
-        }
-        self.shared_connection().await
+        // Few requests come this far, and the others need not carry the room for it.
+        Box::pin(async {
+            if self.0.dialer.may_find_http2() {
+                return self.shared_connection().await;
+            }
+            Connection::open(self.0.dialer.dial().await?, self.0.bounds).await
+        })
+        .await
     }
 
     /// The first connection decides for all who wait for one: they share it, or each makes its own.

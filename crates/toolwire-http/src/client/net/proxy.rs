@@ -76,7 +76,7 @@ impl Through {
 
     /// Asks the proxy to connect to `origin`, and gives back the stream that then leads there.
     pub(super) async fn tunnel(&self, stream: Stream, origin: &Origin) -> Result<Stream, NetError> {
-        let broken = |error: &dyn fmt::Display| self.fault(format!("broke off: {error}"));
+        let broken = |error: &dyn fmt::Display| self.fault(&format!("broke off: {error}"));
         let request = self.connect_request(origin)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_header_size(MAX_TUNNEL_HEADER_BYTES)
@@ -92,12 +92,12 @@ impl Through {
                 }
                 StatusCode::PROXY_AUTHENTICATION_REQUIRED if self.credentials.is_none() => {
                     let how = "asks for credentials; they can be written into its address: http://user:password@host";
-                    Err(self.fault(how.to_owned()))
+                    Err(self.fault(how))
                 }
                 StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                    Err(self.fault("does not accept the credentials in its address".to_owned()))
+                    Err(self.fault("does not accept the credentials in its address"))
                 }
-                status => Err(self.fault(format!("refuses to connect to {}: {status}", origin.authority()))),
+                status => Err(self.fault(&format!("refuses to connect to {}: {status}", origin.authority()))),
             }
         };
         // The connection moves the bytes of the question, and ends when it has become a tunnel. It is driven here, so
@@ -112,12 +112,11 @@ impl Through {
                 Err(error) => Err(broken(&NetError::from(error))),
             },
         }?;
-        let parts = upgraded
-            .downcast::<TokioIo<Stream>>()
-            .map_err(|_| self.fault("gave back another connection".to_owned()))?;
+        let parts =
+            upgraded.downcast::<TokioIo<Stream>>().map_err(|_| self.fault("gave back another connection"))?;
         if !parts.read_buf.is_empty() {
             // In TLS, and in HTTP, it is the client that speaks first.
-            return Err(self.fault("spoke before the server was asked anything".to_owned()));
+            return Err(self.fault("spoke before the server was asked anything"));
         }
         Ok(parts.io.into_inner())
     }
@@ -136,7 +135,7 @@ impl Through {
         Ok(request)
     }
 
-    fn fault(&self, what: String) -> NetError {
+    fn fault(&self, what: &str) -> NetError {
         NetError::unsent(Kind::Proxy, format!("the proxy {:?} {what}", self.origin))
     }
 }

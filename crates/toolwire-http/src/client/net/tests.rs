@@ -232,3 +232,95 @@ async fn what_is_not_http_is_told_as_such() {
     });
     assert_eq!(sent.unwrap_err().kind(), Kind::NotHttp);
 }
+
+#[cfg(feature = "client-tls")]
+mod http2 {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use h2::Reason;
+
+    use super::*;
+
+    /// A server that turns so many requests away for this reason before it answers one.
+    fn server(
+        mut accepted: Accepted,
+        reason: Reason,
+        refusals: usize,
+    ) -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {
+        let (connections, requests) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let counts = (Arc::clone(&connections), Arc::clone(&requests));
+        tokio::spawn(async move {
+            while let Some(stream) = accepted.recv().await {
+                connections.fetch_add(1, Ordering::SeqCst);
+                let requests = Arc::clone(&requests);
+                tokio::spawn(async move {
+                    let mut connection = h2::server::handshake(stream).await.unwrap();
+                    while let Some(Ok((_, mut respond))) = connection.accept().await {
+                        if requests.fetch_add(1, Ordering::SeqCst) < refusals {
+                            respond.send_reset(reason);
+                        } else {
+                            respond.send_response(http::Response::new(()), true).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        counts
+    }
+
+    #[tokio::test]
+    async fn what_the_server_has_not_looked_at_is_sent_again_a_few_times() {
+        let (pool, accepted) = Pool::in_memory_http2(BOUNDS);
+        let (connections, requests) = server(accepted, Reason::REFUSED_STREAM, 2);
+        assert_eq!(send(&pool).await.unwrap().status(), 200);
+        assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 3));
+
+        let (pool, accepted) = Pool::in_memory_http2(BOUNDS);
+        let (_, requests) = server(accepted, Reason::REFUSED_STREAM, usize::MAX);
+        let error = send(&pool).await.unwrap_err();
+        assert!(!error.was_sent() && error.to_string().contains("does not take the request"), "{error}");
+        assert_eq!(requests.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test]
+    async fn what_it_may_have_looked_at_is_not() {
+        let (pool, accepted) = Pool::in_memory_http2(BOUNDS);
+        let (_, requests) = server(accepted, Reason::INTERNAL_ERROR, 1);
+        assert!(send(&pool).await.unwrap_err().was_sent());
+        assert_eq!(requests.load(Ordering::SeqCst), 1);
+        // The connection is none the worse for it.
+        assert_eq!(send(&pool).await.unwrap().status(), 200);
+    }
+
+    #[tokio::test]
+    async fn those_who_come_at_once_share_the_first_connection() {
+        let (pool, accepted) = Pool::in_memory_http2(BOUNDS);
+        let (connections, requests) = server(accepted, Reason::NO_ERROR, 0);
+        let mut sent = tokio::task::JoinSet::new();
+        for _ in 0..64 {
+            let pool = pool.clone();
+            sent.spawn(async move { send(&pool).await.unwrap().status() });
+        }
+        assert!(sent.join_all().await.iter().all(http::StatusCode::is_success));
+        assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 64));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_nobody_needs_is_closed() {
+        let (pool, mut accepted) = Pool::in_memory_http2(BOUNDS);
+        let (sent, ended) = tokio::join!(async { send(&pool).await.map(drop) }, async {
+            let stream = accepted.recv().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            let (_, mut respond) = connection.accept().await.unwrap().unwrap();
+            respond.send_response(http::Response::new(()), true).unwrap();
+            let before = Instant::now();
+            assert!(connection.accept().await.is_none());
+            before.elapsed()
+        });
+        sent.unwrap();
+        assert!(ended >= IDLE_TIME && ended <= 3 * IDLE_TIME, "{ended:?}");
+    }
+}
