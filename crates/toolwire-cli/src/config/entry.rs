@@ -123,7 +123,7 @@ impl Reader<'_> {
         match Address::parse(&url) {
             Some(Address::Http(Remote { url, .. })) => Ok(Address::Http(Remote { url, headers })),
             Some(Address::WebSocket(Remote { url, .. })) => Ok(Address::WebSocket(Remote { url, headers })),
-            _ => Err(self.broken(word, "is no URL that begins with http:// or https://")),
+            _ => Err(self.broken(word, "is not a URL that begins with http:// or https://")),
         }
     }
 
@@ -176,7 +176,7 @@ impl Reader<'_> {
         let path: PathBuf = self.variables.folder.join(file);
         let cannot = |why: &str| self.broken("envFile", &format!("{} {why}", path.display()));
         match std::fs::metadata(&path) {
-            Ok(metadata) if !metadata.is_file() => return Err(cannot("is no file")),
+            Ok(metadata) if !metadata.is_file() => return Err(cannot("is not a file")),
             Ok(metadata) if metadata.len() > MAX_ENV_FILE_BYTES => {
                 return Err(cannot("is larger than 1 MiB"));
             }

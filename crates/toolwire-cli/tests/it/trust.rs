@@ -274,7 +274,23 @@ fn nothing_in_a_file_controls_the_terminal_when_it_is_shown() {
         "env": { "\u{9b}A": "${V\u{1b}}" },
     } } });
     let home = Home::new().with("project/.mcp.json", &text.to_string());
-    for words in [&["trust", "--yes"][..], &["list", "--no-connect"], &["doctor"], &["tools", "evil"]] {
+    let own = json!({ "mcpServers": {
+        "asks": { "command": "x", "env": { "K": "${input:\u{1b}[2Jkey}" } },
+        "reads": { "command": "x", "envFile": "\u{1b}]0;title\u{7}.env" },
+        "knows": { "command": "x", "args": ["${a\u{1b}[2J:b}"] },
+    } });
+    let home = home.with(".cursor/mcp.json", &own.to_string());
+    for words in [
+        &["trust", "--yes"][..],
+        &["list", "--no-connect"],
+        &["list", "--no-connect", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["tools", "evil"],
+        &["tools", "asks"],
+        &["tools", "reads"],
+        &["tools", "knows", "--json"],
+    ] {
         let ended = home.run(words);
         let told = ended.stdout.clone() + &ended.stderr;
         let bad = told.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');

@@ -265,7 +265,7 @@ impl Handshake<'_> {
 
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
         let text = format!(
-            "the server speaks none of the protocol versions {}",
+            "the server does not speak {}",
             names(&self.settings.era.offered())
         );
         let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);
