@@ -41,6 +41,27 @@ impl Reader<'_> {
         value["disabled"] == Value::Bool(true) || value["enabled"] == Value::Bool(false)
     }
 
+    /// Whether a server is described by what is in the folder where it is started: its program, its own folder or its
+    /// variables.
+    pub(super) fn uses_folder(value: &Value) -> bool {
+        let texts =
+            |text: &str| ["${workspaceFolder", "${workspaceRoot"].iter().any(|word| text.contains(word));
+        let beside = |text: &str| !text.starts_with(['/', '~', '$']) && !Path::new(text).is_absolute();
+        match value {
+            Value::String(text) => texts(text),
+            Value::Array(items) => items.iter().any(Self::uses_folder),
+            Value::Object(members) => members.iter().any(|(name, member)| {
+                let relative = member.as_str().is_some_and(|text| match name.as_str() {
+                    "command" | "path" => text.contains(['/', '\\']) && beside(text),
+                    "cwd" | "envFile" => beside(text),
+                    _ => false,
+                });
+                relative || Self::uses_folder(member)
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
     /// How the server with this name is reached.
     pub(super) fn address(&self, name: &str, value: &Value) -> Result<Address> {
         if name.trim().is_empty() || name.contains(char::is_control) {

@@ -319,7 +319,9 @@ fn what_is_behind_a_redirect_is_what_is_wrong() {
         } else {
             ("500 Internal Server Error", "")
         };
-        Some(format!("HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n").into_bytes())
+        Some(
+            format!("HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n").into_bytes(),
+        )
     });
     let ended = doctor(&["--json", "--timeout", "10", &web.url("/mcp")]);
     assert_eq!(codes(&ended), ["server-failing"], "{ended:?}");
