@@ -19,13 +19,13 @@ A server is a configured name, a URL, or a program: -- COMMAND [ARGUMENTS]
 const TOOLS_HELP: &str = "\
 Examples:
   toolwire tools github
-  toolwire tools github issue              those that have to do with issues
+  toolwire tools github issue              those that match issue
   toolwire tools --long -- some-server     with all there is to know";
 
 const RESOURCES_HELP: &str = "\
 Examples:
   toolwire resources files
-  toolwire resources files readme          those that have to do with it
+  toolwire resources files readme          those that match readme
   toolwire resources --json -- some-server";
 
 const TEMPLATES_HELP: &str = "\

@@ -16,13 +16,17 @@ mod schema;
 mod session;
 mod target;
 mod terminal;
+mod tools;
 mod trace;
 mod trust;
 mod watchdog;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{
+    Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use failure::{Code, Failure};
 
 fn main() -> ExitCode {
@@ -31,7 +35,10 @@ fn main() -> ExitCode {
     }
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(mut error) => {
+            advise(&mut error);
+            return refuse(&error);
+        }
     };
     let json = cli.json;
     match commands::run(cli) {
@@ -40,7 +47,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and versions are data; a command line that makes no sense is a failure, for scripts in their way.
+/// Replaces the tip on an unknown option, which would make the option the program to be started: behind `--` there is a
+/// command here.
+fn advise(error: &mut clap::Error) {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    error.remove(ContextKind::Suggested);
+    let takes_arguments = std::env::args_os().skip(1).any(|word| word == "call" || word == "prompt");
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && takes_arguments
+    {
+        let name = option.trim_start_matches('-').to_owned();
+        let tip = format!("an argument of what is called has no dashes: {name}=VALUE");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
+/// Help and versions are data; a command line that is not valid is a failure, for scripts in their way.
 fn refuse(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
     if !error.use_stderr() || !json {

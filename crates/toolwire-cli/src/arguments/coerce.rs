@@ -39,7 +39,7 @@ fn of_type(kind: &str, text: &str, root: &Value, place: &Value) -> Option<Value>
     match kind {
         "null" => (trimmed == "null").then_some(Value::Null),
         "boolean" => boolean(trimmed).map(Value::Bool),
-        "integer" => number(trimmed).filter(|number| !number.is_f64()).map(Value::Number),
+        "integer" => number(trimmed).and_then(|number| whole(&number)).map(Value::Number),
         "number" => number(trimmed).map(Value::Number),
         "array" => list(text, root, place),
         "object" => serde_json::from_str::<Map<String, Value>>(trimmed).ok().map(Value::Object),
@@ -62,6 +62,18 @@ pub(crate) fn number(text: &str) -> Option<Number> {
         return Some(number);
     }
     text.parse().ok().and_then(Number::from_f64)
+}
+
+/// A number that is a whole one, however it is written: `1e3` and `1.0` are.
+pub(crate) fn whole(number: &Number) -> Option<Number> {
+    /// From here on not every whole number has its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !number.is_f64() {
+        return Some(number.clone());
+    }
+    let value = number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < EXACT)?;
+    // Written without a point, it is read exactly.
+    serde_json::from_str(&format!("{value:.0}")).ok()
 }
 
 /// A JSON list, several numbers with commas between them, or one item.

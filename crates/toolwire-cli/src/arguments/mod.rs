@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::{Code, Explain, Failure, Result};
 
-pub(crate) use coerce::{coerce, number};
+pub(crate) use coerce::{coerce, number, whole};
 
 /// How many bytes a file or the standard input may have to be an argument.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
@@ -34,9 +34,18 @@ struct Assignment<'a> {
 
 fn assignment(word: &str) -> Result<Assignment<'_>> {
     let usage = |what: &str| Failure::new(Code::Usage, format!("`{word}` {what}")).hint(HOW);
-    let (key, text) = word.split_once('=').ok_or_else(|| usage("is no argument"))?;
+    let (key, text) = word.split_once('=').ok_or_else(|| no_value(word))?;
     let (key, raw) = key.strip_suffix(':').map_or((key, false), |key| (key, true));
     if key.is_empty() { Err(usage("has no name")) } else { Ok(Assignment { key, text, raw }) }
+}
+
+/// A word without a value is often meant as a switch, and sometimes written as one.
+fn no_value(word: &str) -> Failure {
+    let name = word.trim_start_matches('-');
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let text = format!("`{word}` is not KEY=VALUE");
+    let failure = Failure::new(Code::Usage, text).hint(HOW);
+    if is_name { failure.and(format_args!("; did you mean {name}=true?")) } else { failure }
 }
 
 /// Whether a word looks like an argument.
@@ -171,6 +180,9 @@ mod tests {
         let given = assigned(&["n=3", "x=2.5", "b=yes", "s=7", "o=null"], &schema()).unwrap();
         assert_eq!(given, json!({ "n": 3, "x": 2.5, "b": true, "s": "7", "o": null }));
         assert_eq!(assigned(&["n=three"], &schema()).unwrap(), json!({ "n": "three" }));
+        assert_eq!(assigned(&["n=1e3"], &schema()).unwrap(), json!({ "n": 1000 }));
+        assert_eq!(assigned(&["n=-2.0"], &schema()).unwrap(), json!({ "n": -2 }));
+        assert_eq!(assigned(&["n=1.5"], &schema()).unwrap(), json!({ "n": "1.5" }));
         assert_eq!(assigned(&["n:=\"3\"", "s=a=b"], &schema()).unwrap(), json!({ "n": "3", "s": "a=b" }));
         assert_eq!(
             assigned(&["new=true", "word=hi"], &json!({})).unwrap(),
@@ -222,6 +234,15 @@ mod tests {
         let missing = assigned(&["s=@/no/such/file"], &schema()).unwrap_err();
         assert!(missing.message().contains("/no/such/file"), "{missing}");
         assert!(object("--args", &format!("@{path}")).unwrap_err().message().contains("not a JSON object"));
+    }
+
+    #[test]
+    fn a_word_without_a_value_is_answered_with_what_may_be_meant() {
+        for word in ["flag", "--flag"] {
+            let failure = assigned(&[word], &schema()).unwrap_err();
+            assert!(failure.message().ends_with("is not KEY=VALUE; did you mean flag=true?"), "{failure}");
+        }
+        assert!(assigned(&["{}"], &schema()).unwrap_err().message().ends_with("is not KEY=VALUE"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn parse(key: &str, schema: &Value) -> Result<Vec<Step>, String> {
             steps.push(match index {
                 "" => Step::Append,
                 index => {
-                    Step::Index(index.parse().map_err(|_| format!("`{index}` is no position in a list"))?)
+                    Step::Index(index.parse().map_err(|_| format!("`{index}` is not a position in a list"))?)
                 }
             });
             rest = after;
@@ -75,14 +75,14 @@ pub(super) fn put(at: &mut Value, steps: &[Step], value: Value, more: bool) -> R
             }
             let object = at
                 .as_object_mut()
-                .ok_or_else(|| format!("`{name}` is inside of something that is no object"))?;
+                .ok_or_else(|| format!("`{name}` is inside of something that is not an object"))?;
             put(object.entry(name.as_str()).or_insert(Value::Null), rest, value, more)
         }
         Step::Index(_) | Step::Append => {
             if at.is_null() {
                 *at = Value::Array(Vec::new());
             }
-            let items = at.as_array_mut().ok_or("it is no list")?;
+            let items = at.as_array_mut().ok_or("it is not a list")?;
             let index = if let Step::Index(index) = step { *index } else { items.len() };
             if index > items.len() || index >= MAX_ITEMS {
                 return Err(format!("position {index} is beyond the next one, {}", items.len()));

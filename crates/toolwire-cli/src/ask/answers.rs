@@ -9,9 +9,10 @@ use clap::Args;
 use serde_json::{Map, Value};
 use toolwire::{
     protocol::schema::{Schema, fill_defaults},
-    wire::RequestedSchema,
+    wire::{PrimitiveSchemaDefinition, RequestedSchema, StringSchema},
 };
 
+use super::format;
 use crate::{
     arguments,
     failure::{Code, Failure, Result},
@@ -96,11 +97,15 @@ impl Answers {
         }
         let json = serde_json::to_value(schema).unwrap_or_default();
         let mut content = arguments::assign(&words, &json, object)?;
+        for (name, value) in &mut content {
+            by_title(&json["properties"][name.as_str()], value);
+        }
         fill_defaults(&json, &mut content);
         let required = schema.required.iter().flatten();
         let missing: Vec<String> = required.filter(|name| !content.contains_key(*name)).cloned().collect();
         if missing.is_empty() {
             check(&json, &content)?;
+            formats(schema, &content)?;
         }
         Ok((Some(content), missing))
     }
@@ -120,6 +125,42 @@ fn check(schema: &Value, content: &Map<String, Value>) -> Result<()> {
             printable(&format!("the answers do not fit the form: {violations}")),
         )
     })
+}
+
+/// Replaces the title of a choice, which is what a form shows, by its value.
+fn by_title(property: &Value, value: &mut Value) {
+    if let Value::Array(items) = value {
+        return items.iter_mut().for_each(|item| by_title(&property["items"], item));
+    }
+    let Some(given) = value.as_str().map(str::to_lowercase) else { return };
+    let titled = ["oneOf", "anyOf"].iter().filter_map(|word| property[*word].as_array()).flatten();
+    let titled = titled.map(|option| (&option["const"], &option["title"]));
+    let list = |word: &str| property[word].as_array().into_iter().flatten();
+    let choices: Vec<_> = titled.chain(list("enum").zip(list("enumNames"))).collect();
+    let is = |text: &Value| text.as_str().is_some_and(|text| text.to_lowercase() == given);
+    if choices.iter().any(|(choice, _)| **choice == *value) {
+        return;
+    }
+    if let Some((choice, _)) = choices.iter().find(|(_, title)| is(title)) {
+        *value = (*choice).clone();
+    }
+}
+
+/// Checks what a schema's check leaves to others: whether an e-mail address is one, and the like.
+fn formats(schema: &RequestedSchema, content: &Map<String, Value>) -> Result<()> {
+    for (name, definition) in schema.properties.iter() {
+        let PrimitiveSchemaDefinition::String(StringSchema { format: Some(wanted), .. }) = definition else {
+            continue;
+        };
+        let Some(text) = content.get(name).and_then(Value::as_str) else { continue };
+        format::check(wanted, text).map_err(|why| {
+            Failure::new(
+                Code::InvalidArguments,
+                printable(&format!("the answers do not fit the form: {name}: {why}")),
+            )
+        })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -146,6 +187,25 @@ mod tests {
         assert_eq!((json!(content), missing.len()), (json!({ "name": "Ada", "cups": 1 }), 0));
         let (content, _) = answers(&["cups=3"], Some(r#"{"name":"Ada"}"#), false).to(&schema()).unwrap();
         assert_eq!(json!(content), json!({ "name": "Ada", "cups": 3 }));
+    }
+
+    #[test]
+    fn a_choice_is_given_by_its_value_or_by_what_the_form_shows() {
+        let schema: RequestedSchema = serde_json::from_value(json!({ "type": "object", "properties": {
+            "size": { "type": "string", "oneOf": [{ "const": "m", "title": "Medium" }, { "const": "l", "title": "Large" }] },
+            "old": { "type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"] },
+            "more": { "type": "array", "items": { "anyOf": [{ "const": "x", "title": "Extra" }] } },
+            "mail": { "type": "string", "format": "email" },
+        }}))
+        .unwrap();
+        let (content, _) =
+            answers(&["size=medium", "old=Second", "more=Extra"], None, false).to(&schema).unwrap();
+        assert_eq!(json!(content), json!({ "size": "m", "old": "b", "more": ["x"] }));
+        let (content, _) = answers(&["size=l", "mail=a@b.example"], None, false).to(&schema).unwrap();
+        assert_eq!(json!(content)["size"], "l");
+        let failure = answers(&["mail=nope"], None, false).to(&schema).unwrap_err();
+        assert!(failure.message().contains("mail:"), "{failure}");
+        assert!(answers(&["size=huge"], None, false).to(&schema).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use toolwire::{
 
 use super::format;
 use crate::{
-    arguments::{coerce, number},
+    arguments::{self, coerce, number},
     schema,
     terminal::{printable, printable_line},
 };
@@ -262,10 +262,12 @@ impl Field {
                 Ok(Some(Value::from(text)))
             }
             Kind::Number { whole, least, most } => {
-                let number = number(text.trim()).ok_or("that is no number")?;
-                if *whole && number.is_f64() {
-                    return Err("it must be a whole number".to_owned());
-                }
+                let number = number(text.trim()).ok_or("that is not a number")?;
+                let number = match arguments::whole(&number) {
+                    Some(whole_number) if *whole => whole_number,
+                    None if *whole => return Err("it must be a whole number".to_owned()),
+                    _ => number,
+                };
                 let value = number.as_f64().unwrap_or_default();
                 if let Some(least) = least.filter(|least| value < *least) {
                     return Err(format!("it must be at least {least}"));
@@ -308,6 +310,7 @@ mod tests {
         assert!(name.read("").is_err());
         let cups = field(json!({ "type": "integer", "minimum": 1, "maximum": 12 }), false);
         assert_eq!(cups.read("3"), Ok(Some(json!(3))));
+        assert_eq!(cups.read("1e1"), Ok(Some(json!(10))));
         assert_eq!(cups.read(""), Ok(None));
         for wrong in ["0", "13", "1.5", "many"] {
             assert!(cups.read(wrong).is_err(), "{wrong}");

@@ -72,7 +72,7 @@ fn host(url: &str) -> Option<&str> {
 /// What may be wrong with the address.
 fn warning(url: &str) -> Option<&'static str> {
     let Some(authority) = authority(url) else {
-        return Some("this is no page on the web, so it is not opened for you");
+        return Some("this is not a page on the web, so it is not opened for you");
     };
     if authority.contains('@') {
         return Some("what stands before the @ is not where it leads");

@@ -57,7 +57,7 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
     let Some(command) = command else { return overview::alone(terminal).await };
     match command {
         Command::List(options) => overview::run(&options, terminal).await,
-        Command::Tools(options) => list::tools(&options, terminal).await,
+        Command::Tools(options) => list::list_tools(&options, terminal).await,
         Command::Resources(options) => list::resources(&options, terminal).await,
         Command::Templates(options) => list::templates(&options, terminal).await,
         Command::Prompts(options) => list::prompts(&options, terminal).await,

@@ -41,6 +41,27 @@ impl Reader<'_> {
         value["disabled"] == Value::Bool(true) || value["enabled"] == Value::Bool(false)
     }
 
+    /// Whether a server is described by what is in the folder where it is started: its program, its own folder or its
+    /// variables.
+    pub(super) fn uses_folder(value: &Value) -> bool {
+        let texts =
+            |text: &str| ["${workspaceFolder", "${workspaceRoot"].iter().any(|word| text.contains(word));
+        let beside = |text: &str| !text.starts_with(['/', '~', '$']) && !Path::new(text).is_absolute();
+        match value {
+            Value::String(text) => texts(text),
+            Value::Array(items) => items.iter().any(Self::uses_folder),
+            Value::Object(members) => members.iter().any(|(name, member)| {
+                let relative = member.as_str().is_some_and(|text| match name.as_str() {
+                    "command" | "path" => text.contains(['/', '\\']) && beside(text),
+                    "cwd" | "envFile" => beside(text),
+                    _ => false,
+                });
+                relative || Self::uses_folder(member)
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
     /// How the server with this name is reached.
     pub(super) fn address(&self, name: &str, value: &Value) -> Result<Address> {
         if name.trim().is_empty() || name.contains(char::is_control) {
@@ -123,7 +144,7 @@ impl Reader<'_> {
         match Address::parse(&url) {
             Some(Address::Http(Remote { url, .. })) => Ok(Address::Http(Remote { url, headers })),
             Some(Address::WebSocket(Remote { url, .. })) => Ok(Address::WebSocket(Remote { url, headers })),
-            _ => Err(self.broken(word, "is no URL that begins with http:// or https://")),
+            _ => Err(self.broken(word, "is not a URL that begins with http:// or https://")),
         }
     }
 
@@ -176,7 +197,7 @@ impl Reader<'_> {
         let path: PathBuf = self.variables.folder.join(file);
         let cannot = |why: &str| self.broken("envFile", &format!("{} {why}", path.display()));
         match std::fs::metadata(&path) {
-            Ok(metadata) if !metadata.is_file() => return Err(cannot("is no file")),
+            Ok(metadata) if !metadata.is_file() => return Err(cannot("is not a file")),
             Ok(metadata) if metadata.len() > MAX_ENV_FILE_BYTES => {
                 return Err(cannot("is larger than 1 MiB"));
             }

@@ -60,7 +60,7 @@ fn bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     }
     // A pipe or a device might never end, or never begin.
     if !metadata.is_file() {
-        return Err(io::Error::other("is no ordinary file"));
+        return Err(io::Error::other("is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -156,6 +156,6 @@ mod tests {
         let failure = read(&two).unwrap_err();
         assert!(failure.message().contains("symbolic link"), "{failure}");
         std::os::unix::fs::symlink("/dev/zero", &three).unwrap();
-        assert!(read(&three).unwrap_err().message().contains("no ordinary file"));
+        assert!(read(&three).unwrap_err().message().contains("not a regular file"));
     }
 }

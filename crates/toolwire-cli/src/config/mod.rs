@@ -30,9 +30,9 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    failure::{Failure, Result},
+    failure::{Code, Failure, Result},
     redact,
-    target::Address,
+    target::{Address, shell_word},
     trust::{Content, Gate, Store, Verdict},
 };
 
@@ -58,6 +58,8 @@ pub(crate) struct Configured {
     pub(crate) disabled: bool,
     /// What is known about it while its file is not trusted.
     pub(crate) pending: Option<Pending>,
+    /// Whether it needs the folder that this program was started in, whatever is in there.
+    pub(crate) uses_folder: bool,
 }
 
 /// Everything that was found. The servers are in the order of precedence.
@@ -187,6 +189,7 @@ impl Found {
                 address,
                 disabled: Reader::is_disabled(server) || context.switches.is_off(place, name),
                 pending,
+                uses_folder: Reader::uses_folder(server),
             });
         }
     }
@@ -197,6 +200,29 @@ impl Found {
         for server in &mut self.servers {
             if let Some(pending) = server.pending.take_if(|pending| pending.file == file) {
                 server.address = address_of(&place, &pending.path, &server.name, &pending.entry, places);
+            }
+        }
+    }
+
+    /// Prepares the servers for being started without having been named, by a command that starts all of them.
+    ///
+    /// The user's own then have nothing to do with the current folder, which may be anybody's: a package runner or an
+    /// interpreter would look for code in it first. They are started at home, and those that need the folder not at
+    /// all, unless the user says so.
+    pub(crate) fn unnamed(&mut self, places: &Places, open: bool) {
+        for server in self.servers.iter_mut().filter(|server| server.scope == Scope::User && !open) {
+            match &mut server.address {
+                Ok(_) if server.uses_folder => {
+                    let text =
+                        format!("{} uses the current folder, so it is not started unasked", server.name);
+                    let word = shell_word(&format!("{}:{}", server.host, server.name));
+                    let hint = format!("toolwire tools {word}, or toolwire list --trust");
+                    server.address = Err(Failure::new(Code::NotTrusted, text).hint(hint));
+                }
+                Ok(Address::Command(command)) if command.directory.is_none() => {
+                    command.directory = places.home("");
+                }
+                _ => {}
             }
         }
     }

@@ -306,7 +306,7 @@ fn nothing_of_a_project_is_replaced_or_read_before_it_is_trusted() {
     assert_eq!(names(&b.wants.variables), "BASE TOKEN");
     found.accept(0, &places);
     assert!(found.servers.iter().all(|server| server.pending.is_none()));
-    assert!(found.servers[0].address.as_ref().unwrap_err().message().contains(".env is no file"));
+    assert!(found.servers[0].address.as_ref().unwrap_err().message().contains(".env is not a file"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use toolwire::{
 };
 
 use super::{Code, Failure};
-use crate::terminal::printable;
+use crate::{target::is_too_large, terminal::printable};
 
 /// How many characters of the data of an error are shown; with `--json` all of it is.
 const MAX_DATA_CHARS: usize = 1000;
@@ -22,6 +22,9 @@ impl From<Error> for Failure {
         let Some(rpc) = error.rpc() else {
             let failure = Self::new(code(&error), printable(&text));
             return match error.kind() {
+                _ if failure.code() == Code::TooLarge => {
+                    failure.hint("allow larger ones: --max-message 64 (in MiB)")
+                }
                 ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
                 _ => failure,
             };
@@ -77,9 +80,14 @@ fn code(error: &Error) -> Code {
     match error.status() {
         Some(401) => return Code::AuthNeeded,
         Some(403) => return Code::Forbidden,
+        // A fault of a server says nothing about what it speaks.
+        Some(429 | 500..=599) if error.rpc().is_none() => return Code::Unreachable,
         // A server that speaks the protocol has an error object to go with its status.
         Some(_) if error.rpc().is_none() => return Code::NotMcp,
         _ => {}
+    }
+    if error.rpc().is_none() && is_too_large(&told(error)) {
+        return Code::TooLarge;
     }
     match error.kind() {
         ErrorKind::Rpc => Code::RpcError,

@@ -44,9 +44,11 @@ codes! {
     Unanswerable "unanswerable" 1;
     /// Something was found that is not as it should be.
     Unhealthy "unhealthy" 1;
+    /// A message of the server is larger than what is accepted.
+    TooLarge "message-too-large" 1;
     /// A program of this name was started by one that was started by one, and so on.
     TooDeep "too-deep" 1;
-    /// The command line makes no sense.
+    /// The command line is not valid.
     Usage "usage" 2;
     /// No configured server has this name.
     UnknownServer "unknown-server" 2;

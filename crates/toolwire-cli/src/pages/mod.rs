@@ -37,7 +37,8 @@ macro_rules! chapters {
 
 chapters! {
     "What this program says":
-        "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy", "too-deep",
+        "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy",
+        "message-too-large", "too-deep",
         "usage",
         "unknown-server", "switched-off", "unknown-name", "auth-needed", "forbidden", "not-trusted",
         "spawn-failed", "unreachable",

@@ -22,7 +22,8 @@ use crate::target::{Address, Command, shell_word};
 
 pub(crate) use excerpt::excerpt;
 pub(crate) use known::{learn, learn_environment, learn_server, outgoing, remember_variable};
-use names::{is_placeholder, is_secret, is_token};
+pub(crate) use names::is_secret;
+use names::{is_placeholder, is_token};
 
 /// What stands in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";

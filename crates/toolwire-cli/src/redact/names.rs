@@ -56,7 +56,7 @@ const MIN_MIXED_TOKEN: usize = 32;
 const MIN_OF_EACH: usize = 4;
 
 /// Whether a name says that the value is a secret.
-pub(super) fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     // `maxTokens` and its like count words.

@@ -56,7 +56,8 @@ impl Blocks<'_> {
             terminal.warn("there is nothing to save: the result has no pictures, sounds or other bytes");
         }
         let data: Option<Value> = self.structured.and_then(|data| data.decode().ok());
-        if let Some(raw) = self.structured.filter(|_| !self.says_it_as_text(data.as_ref())) {
+        let said = self.says_it_as_text(data.as_ref());
+        if let Some(raw) = self.structured.filter(|_| !said) {
             terminal.print(structured(raw, columns()))?;
         }
         let mut saver = Saver::new(to, pieces);
@@ -76,11 +77,22 @@ impl Blocks<'_> {
 }
 
 impl Blocks<'_> {
-    /// Whether the data is nothing but a text of the content in a wrapper, as some servers have it.
+    /// Whether the data is nothing but what the texts of the content say, in a wrapper, as some servers have it.
     fn says_it_as_text(&self, data: Option<&Value>) -> bool {
         let members = data.and_then(Value::as_object).filter(|members| members.len() == 1);
-        let text = members.and_then(|members| members.values().next()).and_then(Value::as_str);
-        text.is_some_and(|text| self.content.iter().any(|block| block.as_text() == Some(text)))
+        let Some(value) = members.and_then(|members| members.values().next()) else { return false };
+        let texts: Vec<&str> = self.content.iter().filter_map(|block| block.as_text()).collect();
+        let is = |text: &str, value: &Value| match value {
+            Value::String(string) => string == text,
+            // A number or a list is as good as its JSON.
+            other => serde_json::from_str::<Value>(text).is_ok_and(|text| text == *other),
+        };
+        if texts.iter().any(|text| is(text, value)) {
+            return true;
+        }
+        // Some servers send a block for each item.
+        let items = value.as_array().filter(|items| !items.is_empty() && items.len() == texts.len());
+        items.is_some_and(|items| items.iter().zip(&texts).all(|(item, text)| is(text, item)))
     }
 }
 
@@ -138,5 +150,28 @@ fn show(terminal: Terminal, block: &Content, saver: &mut Saver) -> Result<()> {
             let json = serde_json::to_string(other).unwrap_or_default();
             terminal.print(format!("{} {}", printable(other.kind()).cyan(), printable(&json)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_twice_is_shown_once() {
+        let said = |texts: &[&str], data: Value| {
+            let content: Vec<Content> = texts.iter().map(|text| Content::text(*text)).collect();
+            Blocks { content: &content, structured: None }.says_it_as_text(Some(&data))
+        };
+        assert!(said(&["5"], json!({ "result": 5 })));
+        assert!(said(&["hello"], json!({ "result": "hello" })));
+        assert!(said(&["[1, 2]"], json!({ "result": [1, 2] })));
+        assert!(said(&["a", "2"], json!({ "result": ["a", 2] })));
+        assert!(!said(&["a"], json!({ "result": ["a", "b"] })));
+        assert!(!said(&["five"], json!({ "result": 5 })));
+        assert!(!said(&[], json!({ "result": [] })));
+        assert!(!said(&["5"], json!({ "a": 5, "b": 6 })));
     }
 }

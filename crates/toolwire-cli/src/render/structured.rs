@@ -49,7 +49,7 @@ fn cell(raw: &RawJson) -> Option<Cell> {
     }
     let items: Vec<RawJson> = raw.decode().ok()?;
     let items: Option<Vec<String>> = items.iter().map(|item| scalar(item).map(|(text, _)| text)).collect();
-    items.map(|items| (items.join(", "), false))
+    items.map(|items| (if items.is_empty() { "(empty)".to_owned() } else { items.join(", ") }, false))
 }
 
 fn record(raw: &RawJson) -> Option<Record> {

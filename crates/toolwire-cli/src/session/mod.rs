@@ -70,6 +70,9 @@ fn advised(failure: Failure, target: &Target) -> Failure {
     match failure.code() {
         _ if failure.advice().is_some() => failure,
         Code::Usage => failure,
+        Code::AuthNeeded if target.address.has_credentials() => {
+            failure.hint("the token that was sent was refused: is it expired, or for another server?")
+        }
         Code::AuthNeeded => failure.hint("give it a token: --bearer-env VARIABLE, or --header 'NAME: VALUE'"),
         _ => failure.hint(format!("why? toolwire doctor {}", target.typed())),
     }
@@ -97,11 +100,12 @@ pub(crate) async fn attended<T>(
         why = &mut stopped => return Err(why),
         client = target::connect(target, builder) => client.map_err(|why| advised(why, target))?,
     };
+    target::settle(target, &client).await;
     // The work is dropped when it is not finished, and with it every call: the server is told so.
     let outcome = tokio::select! {
         biased;
         why = &mut stopped => Err(why),
-        outcome = work(&client) => outcome.map_err(|why| target.explained(why)),
+        outcome = target.within_limit(Box::pin(work(&client))) => outcome.map_err(|why| target.explained(why)),
     };
     ask::release_terminal();
     let patience = if outcome.as_ref().is_err_and(|why| why.code() == Code::Interrupted) {

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use serde_json::json;
+
 use crate::redact;
 
 /// Where a server is and how it is reached.
@@ -46,6 +48,16 @@ impl Address {
         }
     }
 
+    /// Whether something is sent that says who is calling.
+    pub(crate) fn has_credentials(&self) -> bool {
+        match self {
+            Self::Http(remote) | Self::WebSocket(remote) => {
+                remote.headers.iter().any(|(name, _)| redact::is_secret(name)) || remote.url.contains('@')
+            }
+            Self::Command(_) | Self::Unix(_) => false,
+        }
+    }
+
     /// The transport in one word, for tables.
     pub(crate) const fn transport(&self) -> &'static str {
         match self {
@@ -71,6 +83,15 @@ impl fmt::Debug for Address {
     }
 }
 
+/// How a program should be configured of which the whole command line is in the place of its name.
+pub(crate) fn whole_line(command: &Command) -> Option<String> {
+    let mut words = command.program.split_whitespace();
+    let program = words.next()?;
+    let args: Vec<&str> = words.chain(command.args.iter().map(String::as_str)).collect();
+    let several = command.program.trim().contains(char::is_whitespace);
+    several.then(|| format!("\"command\": {}, \"args\": {}", json!(program), json!(args)))
+}
+
 /// A word as one would type it in a shell.
 pub(crate) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
@@ -94,6 +115,16 @@ mod tests {
         for name in ["github", "a:b", "http:", "c:/windows", "unix:", ""] {
             assert_eq!(transport(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_command_line_in_the_place_of_a_program_is_taken_apart() {
+        let of = |program: &str, args: &[&str]| {
+            let args = args.iter().map(ToString::to_string).collect();
+            whole_line(&Command { program: program.to_owned(), args, ..Command::default() })
+        };
+        assert_eq!(of("npx -y a", &["b"]).as_deref(), Some(r#""command": "npx", "args": ["-y","a","b"]"#));
+        assert_eq!(of("npx", &["a b"]), None);
     }
 
     #[test]

@@ -1,24 +1,26 @@
 //! Connecting to a target, with a deadline for all of it.
 
-use std::io;
+use std::{io, sync::Arc, time::Duration};
 
+use tokio::time::timeout;
 use toolwire::{
-    ChildProcess, Client,
+    ChildProcess, Client, Era,
     client::{ClientBuilder, Observed},
-    http::client::{Http, HttpError, WebSocket},
+    http::client::{Http, HttpError, HttpLimits, WebSocket},
     transport::child::Child,
     wire::Root,
 };
 
-use super::{Address, Command, Remote, Target};
+use super::{Address, Command, Remote, Target, whole_line};
 use crate::{
     depth,
     failure::{Code, Failure, Result},
+    terminal::seconds,
     watchdog,
 };
 
-/// How large a message may be: pictures and files come in one piece. HTTP has the same limit.
-const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// How large a message may be, unless `--max-message` says otherwise: pictures and files come in one piece.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A client as the target's options want it, ready for handlers.
 pub(crate) fn builder(target: &Target) -> ClientBuilder {
@@ -44,29 +46,38 @@ pub(crate) fn unobserved(target: &Target) -> ClientBuilder {
         Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
         None => builder,
     };
-    if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
+    if target.roots.is_empty() {
+        return builder;
+    }
+    let (roots, asked) = (roots(target), Arc::clone(&target.roots_asked));
+    builder.on_roots(move || {
+        asked.notify_one();
+        std::future::ready(roots.clone())
+    })
 }
 
 /// Connects, or says why not. Nothing that was started is left behind.
 pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client> {
-    let connecting = async {
+    // Boxed, because every command would have all transports in its state otherwise.
+    let connecting = Box::pin(async {
         match &target.address {
             Address::Command(command) => {
-                let (command, stderr) = (command.clone(), target.stderr);
-                let starting = move || std::future::ready(start(&command, stderr));
+                let target = target.clone();
+                let command = command.clone();
+                let starting = move || std::future::ready(start(&command, &target));
                 Ok::<_, Failure>(builder.connect(starting).await?)
             }
-            Address::Http(remote) => Ok(builder.connect(http(remote)?).await?),
-            Address::WebSocket(remote) => Ok(builder.connect(websocket(remote)?).await?),
+            Address::Http(remote) => Ok(builder.connect(http(remote, target)?).await?),
+            Address::WebSocket(remote) => Ok(builder.connect(websocket(remote, target)?).await?),
             #[cfg(unix)]
             Address::Unix(path) => Ok(builder
-                .connect(toolwire::UnixSocket::new(path).max_message_bytes(MAX_MESSAGE_BYTES))
+                .connect(toolwire::UnixSocket::new(path).max_message_bytes(target.max_message))
                 .await?),
             #[cfg(not(unix))]
             Address::Unix(_) => Err(Failure::new(Code::Usage, "this system has no unix sockets")),
         }
-    };
-    match tokio::time::timeout(target.timeout, connecting).await {
+    });
+    match timeout(target.timeout, target.within_limit(connecting)).await {
         Ok(connected) => connected.map_err(|failure| unconnected(failure, target)),
         Err(_) => Err(too_late(target)),
     }
@@ -76,12 +87,19 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
 fn unconnected(failure: Failure, target: &Target) -> Failure {
     let named = failure.message().contains(&target.name);
     let failure = if named { failure } else { failure.context(&target.name) };
+    let failure = match &target.address {
+        Address::Command(command) if failure.code() == Code::SpawnFailed => match whole_line(command) {
+            Some(better) => failure.hint(format!("the arguments belong in a list of their own: {better}")),
+            None => failure,
+        },
+        _ => failure,
+    };
     target.explained(failure)
 }
 
 /// A failure to connect in time.
 pub(crate) fn too_late(target: &Target) -> Failure {
-    let text = format!("{}: no connection within {} s", target.name, target.timeout.as_secs_f64());
+    let text = format!("{}: no connection within {}", target.name, seconds(target.timeout));
     let hint = match target.address {
         Address::Command(_) => {
             "a first start may download a package: try again, or give it more time with --timeout 120"
@@ -92,41 +110,64 @@ pub(crate) fn too_late(target: &Target) -> Failure {
 }
 
 /// Starts the process that a command stands for. It does not outlive this program, however that ends.
-pub(crate) fn start(command: &Command, stderr: Option<fn(&str)>) -> io::Result<Child> {
-    let child = process(command, stderr).spawn()?;
+pub(crate) fn start(command: &Command, target: &Target) -> io::Result<Child> {
+    let child = process(command, target).spawn()?;
     watchdog::watch(child.handle());
     Ok(child)
 }
 
-fn process(command: &Command, stderr: Option<fn(&str)>) -> ChildProcess {
+fn process(command: &Command, target: &Target) -> ChildProcess {
     let process = ChildProcess::command(&command.program).args(&command.args);
-    let mut process = process.max_message_bytes(MAX_MESSAGE_BYTES);
+    let mut process = process.max_message_bytes(target.max_message);
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // After the others, so that no configuration takes it back.
     process = process.env(depth::VARIABLE, depth::below());
     if let Some(directory) = &command.directory {
         process = process.current_dir(directory);
     }
-    match stderr {
+    match target.stderr {
         Some(pass_on) => process.on_stderr(pass_on),
         None => process,
     }
 }
 
-fn http(remote: &Remote) -> Result<Http> {
-    let mut http = Http::builder(&remote.url);
+fn http(remote: &Remote, target: &Target) -> Result<Http> {
+    let mut http = Http::builder(&remote.url).limits(limits(target));
     for (name, value) in &remote.headers {
         http = http.header(name, value);
     }
     http.build().map_err(|error| misdescribed(&error))
 }
 
-fn websocket(remote: &Remote) -> Result<WebSocket> {
-    let mut socket = WebSocket::builder(&remote.url);
+fn websocket(remote: &Remote, target: &Target) -> Result<WebSocket> {
+    let mut socket = WebSocket::builder(&remote.url).limits(limits(target));
     for (name, value) in &remote.headers {
         socket = socket.header(name, value);
     }
     socket.build().map_err(|error| misdescribed(&error))
+}
+
+fn limits(target: &Target) -> HttpLimits {
+    let mut limits = HttpLimits::default();
+    (limits.event_bytes, limits.response_bytes) = (target.max_message, target.max_message);
+    limits
+}
+
+/// Waits until a server that asks for the folders right after the handshake has been answered. Only then does it know
+/// what it may work on, and what is called before that is refused.
+pub(crate) async fn settle(target: &Target, client: &Client) {
+    /// How long it may take to ask.
+    const ASKING: Duration = Duration::from_secs(1);
+    /// How long it may take with the answer, which it does not tell about.
+    const TAKING_IN: Duration = Duration::from_millis(100);
+    if target.roots.is_empty() || client.era() == Era::Modern {
+        return;
+    }
+    if timeout(ASKING, target.roots_asked.notified()).await.is_ok() {
+        // Behind the answer, so that this is answered only when that was read.
+        let _ = timeout(ASKING, client.ping()).await;
+        tokio::time::sleep(TAKING_IN).await;
+    }
 }
 
 fn misdescribed(error: &HttpError) -> Failure {

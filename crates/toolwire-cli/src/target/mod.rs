@@ -5,19 +5,20 @@ mod connect;
 mod lost;
 mod options;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Notify;
 use toolwire::client::EraChoice;
 
 use crate::{
-    failure::{Code, Failure},
+    failure::{Code, Failure, Result},
     terminal::printable,
     trace::Recorder,
 };
 
-pub(crate) use address::{Address, Command, Remote, shell_word};
-pub(crate) use connect::{builder, connect, start, too_late, unobserved};
-pub(crate) use lost::Lost;
+pub(crate) use address::{Address, Command, Remote, shell_word, whole_line};
+pub(crate) use connect::{MAX_MESSAGE_BYTES, builder, connect, settle, start, too_late, unobserved};
+pub(crate) use lost::{Lost, is_too_large};
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
@@ -37,6 +38,17 @@ pub(crate) struct Target {
     pub(crate) trace: Option<Recorder>,
     /// What the server has sent in vain.
     pub(crate) lost: Lost,
+    /// How many bytes a message may have.
+    pub(crate) max_message: usize,
+    /// Tells when the server has asked for the folders.
+    pub(crate) roots_asked: Arc<Notify>,
+}
+
+/// A failure because a message was over the limit, with the way to raise it.
+fn too_large(why: &str, limit: usize) -> Failure {
+    let more = (limit >> 20).saturating_mul(4).max(1);
+    Failure::new(Code::TooLarge, printable(why))
+        .hint(format!("allow larger ones: --max-message {more} (in MiB)"))
 }
 
 impl Target {
@@ -48,6 +60,15 @@ impl Target {
                 failure.and(format_args!("; {}", printable(&why))).hint(doctor)
             }
             _ => failure,
+        }
+    }
+
+    /// Does something with the server that ends at once when a message of it was too large, and lost.
+    pub(crate) async fn within_limit<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            why = self.lost.too_large() => Err(too_large(&why, self.max_message)),
         }
     }
 

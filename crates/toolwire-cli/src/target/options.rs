@@ -51,6 +51,10 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "SECONDS", default_value = TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: Duration,
 
+    /// MiB that a message of the server may have
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) max_message: u16,
+
     /// Let the server work on this folder; may be given several times
     #[arg(long = "root", value_name = "FOLDER")]
     pub(crate) roots: Vec<PathBuf>,
@@ -164,8 +168,8 @@ impl TargetOptions {
             Address::Unix(_) => {}
         }
         redact::learn(&address);
+        let roots = self.folders()?;
         let trace = self.recorder(&name, &address)?;
-        let roots = self.roots.clone();
         Ok(Target {
             name,
             address,
@@ -175,7 +179,20 @@ impl TargetOptions {
             stderr: terminal.passes_on(),
             trace,
             lost: Lost::default(),
+            max_message: usize::from(self.max_message) << 20,
+            roots_asked: Arc::default(),
         })
+    }
+
+    /// The folders that the server may work on, each of which is there.
+    fn folders(&self) -> Result<Vec<PathBuf>> {
+        match self.roots.iter().find(|folder| !folder.is_dir()) {
+            None => Ok(self.roots.clone()),
+            Some(missing) => {
+                let what = if missing.exists() { "is not a folder" } else { "does not exist" };
+                Err(Failure::new(Code::Usage, format!("--root: {} {what}", missing.display())))
+            }
+        }
     }
 
     /// Begins the trace before anything is started, so that a file that cannot be written costs nothing.

@@ -20,9 +20,25 @@ pub(crate) fn duration(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A limit in seconds, as it is given: without what measuring has added to it.
+pub(crate) fn seconds(limit: Duration) -> String {
+    let tenths = ((limit.as_millis() + 50) / 100).max(1);
+    match tenths % 10 {
+        0 => format!("{} s", tenths / 10),
+        rest => format!("{}.{rest} s", tenths / 10),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_round() {
+        for (millis, expected) in [(2000, "2 s"), (10_026, "10 s"), (1500, "1.5 s"), (50, "0.1 s")] {
+            assert_eq!(seconds(Duration::from_millis(millis)), expected);
+        }
+    }
 
     #[test]
     fn times_have_three_digits() {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::failure::{Explain, Result};
 
 pub(crate) use closest::closest;
-pub(crate) use duration::duration;
+pub(crate) use duration::{duration, seconds};
 pub(crate) use fit::fit;
 pub(crate) use moment::Moment;
 use outlet::styled;

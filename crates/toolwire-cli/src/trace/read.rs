@@ -143,7 +143,7 @@ impl From<std::io::Error> for NoTrace {
 }
 
 fn no_trace(path: impl std::fmt::Display, why: &str) -> Failure {
-    Failure::new(Code::Usage, format!("{path} is no trace: {why}"))
+    Failure::new(Code::Usage, format!("{path} is not a trace: {why}"))
         .hint("record one with --trace FILE, as in: toolwire tools --trace FILE -- COMMAND")
 }
 

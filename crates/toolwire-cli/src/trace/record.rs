@@ -46,13 +46,13 @@ impl Recorder {
     /// Begins a trace of a conversation with the server at an address.
     ///
     /// # Errors
-    /// When the file cannot be written, or is there already and is no trace.
+    /// When the file cannot be written, or is there already and is not a trace.
     pub(crate) fn create(path: &Path, name: &str, address: &Address) -> Result<Self> {
         let failed = |error: io::Error| {
             Failure::new(Code::Io, format!("--trace: {} cannot be written: {error}", path.display()))
         };
         if !may_be_overwritten(path).map_err(failed)? {
-            let text = format!("--trace: {} is there already and is no trace", path.display());
+            let text = format!("--trace: {} is there already and is not a trace", path.display());
             return Err(Failure::new(Code::Usage, text).hint("give another name, or remove it first"));
         }
         let header = Header {

@@ -166,7 +166,10 @@ fn a_list_without_an_end_and_one_that_fails() {
     let ended = doctor(&["--json", "--", "sh", "-c", &endless]);
     assert!(codes(&ended).contains(&"list-endless".to_owned()), "{ended:?}");
     assert_eq!(ended.status.code(), Some(1));
-    let broken = SHELL_SERVER.replace(r#""inputSchema":"#, r#""input":"#);
+    let nameless = SHELL_SERVER.replace(r#""inputSchema":"#, r#""input":"#);
+    let ended = doctor(&["--json", "--", "sh", "-c", &nameless]);
+    assert!(ended.stdout.contains("delete.all: it has no inputSchema"), "{ended:?}");
+    let broken = SHELL_SERVER.replace(r#"{"tools":[{"#, r#"{"toolz":[{"#);
     let ended = doctor(&["--json", "--", "sh", "-c", &broken]);
     assert!(codes(&ended).contains(&"list-failed".to_owned()), "{ended:?}");
 }
@@ -282,4 +285,47 @@ fn all_configured_servers_are_looked_at() {
     let ended = look("{}", &[]);
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("no servers are configured"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_broken_file_is_shown_with_its_excerpt_as_it_is() {
+    let home = crate::home::Home::new()
+        .with(".cursor/mcp.json", "{\n  \"mcpServers\": {\n    \"a\":    { \"command\" \"x\" }\n}\n");
+    let ended = home.run(&["doctor"]);
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("│   3 |     \"a\":    { \"command\" \"x\" }\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("│     |                         ^\n"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_token_that_is_refused_is_not_asked_for_again() {
+    let web = FakeWeb::canned("401 Unauthorized", "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n", "");
+    for words in [&["tools", "--timeout", "10"][..], &["doctor", "--timeout", "10"]] {
+        let url = web.url("/mcp");
+        let plain = run(toolwire(&[words, &[url.as_str()]].concat()));
+        let sent =
+            run(toolwire(&[words, &[url.as_str(), "--header", "Authorization: Bearer 0123"]].concat()));
+        let told = |ended: &Ended| ended.stdout.clone() + &ended.stderr;
+        assert!(told(&plain).contains("--bearer-env") && !told(&plain).contains("expired"), "{plain:?}");
+        assert!(told(&sent).contains("is it expired") && !told(&sent).contains("--bearer-env"), "{sent:?}");
+    }
+}
+
+#[test]
+fn what_is_behind_a_redirect_is_what_is_wrong() {
+    let web = FakeWeb::start(|asked| {
+        let (status, more) = if asked.line.contains(" /mcp ") {
+            ("307 Temporary Redirect", "Location: /other\r\n")
+        } else {
+            ("500 Internal Server Error", "")
+        };
+        Some(
+            format!("HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n").into_bytes(),
+        )
+    });
+    let ended = doctor(&["--json", "--timeout", "10", &web.url("/mcp")]);
+    assert_eq!(codes(&ended), ["server-failing"], "{ended:?}");
+    let ended = run(toolwire(&["tools", "--json", "--timeout", "10", &web.url("/other")]));
+    let error: Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!(error["error"]["code"], "unreachable", "a fault says nothing about what it speaks: {ended:?}");
 }

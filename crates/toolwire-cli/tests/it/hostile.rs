@@ -49,3 +49,81 @@ fn scripts_get_what_a_server_logs_as_json() {
     assert!(lines.contains(&serde_json::json!({ "stderr": "oh" })), "{}", ended.stderr);
     assert_eq!(lines.last().unwrap()["error"]["code"], "connection-closed");
 }
+
+/// A list with a tool that is none between two that are.
+const ONE_BAD: &str = r#"{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":"oops"},{"name":"c","inputSchema":{"type":"object"}}]}}\n"#;
+
+/// Answers every request for the list with [`ONE_BAD`].
+fn one_bad(args: &[&str]) -> Ended {
+    const LISTING: &str = r#"
+    read -r _; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}\n'
+    read -r _; printf '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}\n'
+    read -r _; n=3; while read -r _; do printf "$1" $n; n=$((n+1)); done
+    "#;
+    let (command, rest) = args.split_first().unwrap();
+    let server = ["--", "sh", "-c", LISTING, "sh", ONE_BAD];
+    run(toolwire(&[&[*command, "--timeout", "5"], rest, &server[..]].concat()))
+}
+
+#[test]
+fn one_bad_tool_does_not_hide_the_others() {
+    let ended = one_bad(&["tools"]);
+    assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(0), "a()\nc()\n"), "{ended:?}");
+    assert_eq!(ended.stderr, "warning: the tool `b` is left out: its inputSchema is not an object\n");
+    let ended = one_bad(&["tools", "--json"]);
+    let tools: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(tools.as_array().unwrap().len(), 2, "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!(told["leftOut"][0]["name"], "b");
+    let ended = one_bad(&["call", "b"]);
+    assert_eq!(ended.status.code(), Some(6), "{ended:?}");
+    assert!(ended.stderr.contains("its inputSchema is not an object"), "{ended:?}");
+    let ended = one_bad(&["doctor"]);
+    assert!(ended.stdout.contains("error[schema-invalid]"), "{ended:?}");
+    assert!(ended.stdout.contains("b: its inputSchema is not an object"), "{ended:?}");
+}
+
+#[test]
+fn a_message_over_the_limit_fails_at_once_and_tells_how_to_allow_it() {
+    let begun = std::time::Instant::now();
+    let answer = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"a","description":"%1100000s","inputSchema":{"type":"object"}}]}}\n"#;
+    let server = ["--", "sh", "-c", SERVER, "sh", answer];
+    let tools = |args: &[&str]| run(toolwire(&[&["tools", "--timeout", "40"], args, &server[..]].concat()));
+    let ended = tools(&["--max-message", "1"]);
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("error[message-too-large]"), "{ended:?}");
+    assert!(ended.stderr.contains("longer than the limit of 1048576 bytes"), "{ended:?}");
+    assert!(ended.stderr.contains("--max-message 4"), "{ended:?}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it waited for the answer");
+    assert_eq!(tools(&["--max-message", "2"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_server_that_asks_for_folders_is_answered_before_anything_is_called() {
+    // The tools are those of a server that knows its folders only if it was told of them first.
+    const ROOTS: &str = r#"
+    read -r _; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}\n'
+    read -r _; printf '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}\n'
+    read -r _; printf '{"jsonrpc":"2.0","id":77,"method":"roots/list"}\n'
+    read -r first; case "$first" in *'"roots"'*) name=knows;; *) name=does_not_know;; esac
+    read -r _; printf '{"jsonrpc":"2.0","id":3,"result":{}}\n'
+    read -r _; printf '{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"%s","inputSchema":{"type":"object"}}]}}\n' $name
+    while read -r _; do :; done
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let ended = run(toolwire(&["tools", "--timeout", "20", "--root", root, "--", "sh", "-c", ROOTS]));
+    assert_eq!(ended.stdout, "knows()\n", "{ended:?}");
+    let ended = run(toolwire(&["tools", "--root", "/no/such/folder", "--", "sh", "-c", ROOTS]));
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--root: /no/such/folder does not exist"), "{ended:?}");
+}
+
+#[test]
+fn templates_need_not_be_known_to_a_server_with_resources() {
+    let server = SERVER.replace(r#""tools":{}"#, r#""resources":{}"#);
+    let refused = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found"}}\n"#;
+    let ended = run(toolwire(&["templates", "--timeout", "5", "--", "sh", "-c", &server, "sh", refused]));
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("has no resource templates"), "{ended:?}");
+}

@@ -103,7 +103,7 @@ fn other_files_are_no_traces() {
         let ended = trace(&["show", path.to_str().unwrap()]);
         assert_eq!(ended.status.code(), Some(2), "{ended:?}");
         assert!(
-            ended.stderr.contains("is no trace") && ended.stderr.contains("--trace FILE"),
+            ended.stderr.contains("is not a trace") && ended.stderr.contains("--trace FILE"),
             "{}",
             ended.stderr
         );
@@ -175,7 +175,7 @@ fn a_trace_that_cannot_be_written_is_told_before_anything_is_started() {
     fs::write(&diary, "dear diary\n").unwrap();
     let ended = record(&diary, &[]);
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("is there already and is no trace"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is there already and is not a trace"), "{}", ended.stderr);
     assert_eq!(fs::read_to_string(&diary).unwrap(), "dear diary\n");
 
     let mut places = vec![folder.path().join("nowhere/talk.jsonl"), folder.path().to_owned()];

@@ -274,10 +274,64 @@ fn nothing_in_a_file_controls_the_terminal_when_it_is_shown() {
         "env": { "\u{9b}A": "${V\u{1b}}" },
     } } });
     let home = Home::new().with("project/.mcp.json", &text.to_string());
-    for words in [&["trust", "--yes"][..], &["list", "--no-connect"], &["doctor"], &["tools", "evil"]] {
+    let own = json!({ "mcpServers": {
+        "asks": { "command": "x", "env": { "K": "${input:\u{1b}[2Jkey}" } },
+        "reads": { "command": "x", "envFile": "\u{1b}]0;title\u{7}.env" },
+        "knows": { "command": "x", "args": ["${a\u{1b}[2J:b}"] },
+    } });
+    let home = home.with(".cursor/mcp.json", &own.to_string());
+    for words in [
+        &["trust", "--yes"][..],
+        &["list", "--no-connect"],
+        &["list", "--no-connect", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["tools", "evil"],
+        &["tools", "asks"],
+        &["tools", "reads"],
+        &["tools", "knows", "--json"],
+    ] {
         let ended = home.run(words);
         let told = ended.stdout.clone() + &ended.stderr;
         let bad = told.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(bad, None, "{words:?}: {ended:?}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn the_user_s_own_servers_find_no_code_in_a_folder_that_may_be_anybody_s() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    let where_ = home.path("where").display().to_string();
+    let servers = json!({ "mcpServers": {
+        "plain": { "command": "sh", "args": ["-c", format!("pwd > '{where_}'")] },
+        "beside": { "command": "./server" },
+        "inside": { "command": "${workspaceFolder}/server" },
+        "variables": { "command": "sh", "args": ["-c", "$RUN"], "envFile": ".env" },
+        "folder": { "command": "./server", "cwd": "tools" },
+    } });
+    let witness = home.path("started").display().to_string();
+    let script = format!("#!/bin/sh\ntouch '{witness}'\n");
+    let home = home
+        .with(".cursor/mcp.json", &servers.to_string())
+        .with("project/server", &script)
+        .with("project/tools/server", &script)
+        .with("project/.env", &format!("RUN=touch {witness}\n"));
+    for file in ["project/server", "project/tools/server"] {
+        fs::set_permissions(home.path(file), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for words in [&["list", "--timeout", "10"][..], &["doctor", "--timeout", "10"], &[]] {
+        let ended = home.run(words);
+        assert!(ended.stdout.contains("uses the current folder"), "{words:?}: {ended:?}");
+        assert!(!home.path("started").exists(), "{words:?}: {ended:?}");
+        let place = home.read("where");
+        assert_eq!(Path::new(place.trim()), home.path("").canonicalize().unwrap(), "{words:?}");
+    }
+    // Whoever names one means it, here.
+    assert_eq!(home.run(&["tools", "beside"]).status.code(), Some(4));
+    assert!(home.path("started").exists());
+    assert_eq!(home.run(&["tools", "plain"]).status.code(), Some(4));
+    assert!(home.read("where").trim().ends_with("/project"));
 }

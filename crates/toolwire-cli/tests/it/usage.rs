@@ -98,3 +98,28 @@ fn options_that_mean_nothing_to_a_server_are_refused() {
         assert!(ended.stderr.contains(" hint: "), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn an_argument_that_is_written_as_an_option_is_answered_with_how_it_is_written() {
+    let ended = run(toolwire(&["call", "add", "--a", "2", "--", "x"]));
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("has no dashes: a=VALUE"), "{ended:?}");
+    assert!(!ended.stderr.contains("-- --a"), "{ended:?}");
+    let ended = run(toolwire(&["tools", "--tiemout", "2", "--", "x"]));
+    assert!(ended.stderr.contains("'--timeout'"), "{ended:?}");
+}
+
+#[test]
+fn a_whole_command_line_in_the_place_of_a_program_is_taken_apart() {
+    let config = r#"{"mcpServers": {"a": {"command": "npx -y some-server", "args": ["x"]}}}"#;
+    let home = crate::home::Home::new().with(".cursor/mcp.json", config);
+    for words in [&["tools", "a"][..], &["doctor", "a"]] {
+        let ended = home.run(words);
+        let told = ended.stdout.clone() + &ended.stderr;
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            told.contains(r#""command": "npx", "args": ["-y","some-server","x"]"#),
+            "{words:?}: {ended:?}"
+        );
+    }
+}

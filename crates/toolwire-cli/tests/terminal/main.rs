@@ -133,7 +133,7 @@ fn arguments_that_are_missing_are_asked_for() {
     let screen = Screen::on_demo(&["call", "add", "a=1"]);
     screen.wait_for("? b");
     screen.write("x").press("Enter");
-    screen.wait_for("that is no number");
+    screen.wait_for("that is not a number");
     screen.press("BSpace").write("4").press("Enter");
     screen.wait_for("sum  5");
 

@@ -295,7 +295,7 @@ impl Handshake<'_> {
 
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
         let text = match &*self.settings.era.offered() {
-            [only] => format!("the server does not speak protocol version {only}"),
+            [only] => format!("the server does not speak {only}"),
             offered => format!("the server does not speak any of the protocol versions {}", names(offered)),
         };
         let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);

@@ -20,6 +20,7 @@ use crate::{
     session,
     target::{self, Target, TargetOptions},
     terminal::Terminal,
+    tools,
 };
 use load::{Load, Work};
 
@@ -108,7 +109,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 /// What is asked: a tool with its arguments as `toolwire call` has them, or nothing in particular.
 async fn work(client: &Client, words: &[String], given: Map<String, Value>, target: &Target) -> Result<Work> {
     let Some((name, assignments)) = words.split_first() else { return Ok(Work::Nothing) };
-    let tool = call::find(client.all_tools().await?, name, target)?;
+    let tool = call::find(tools::all(client).await?, name, target)?;
     let arguments = arguments::assign(assignments, &Value::Object(tool.input_schema), given)?;
     Ok(Work::Tool { name: tool.name, arguments })
 }

@@ -12,6 +12,7 @@ use toolwire::{
 use crate::{
     failure::{Code, Failure, Result},
     schema::{self, Member},
+    target::{Target, shell_word},
     terminal::{Terminal, printable},
 };
 
@@ -21,7 +22,13 @@ pub(super) fn missing<'a>(schema: &'a Value, arguments: &Map<String, Value>) -> 
 }
 
 /// Says which arguments are missing, and what they are.
-pub(super) fn incomplete(tool: &Tool, schema: &Value, missing: &[&str]) -> Failure {
+pub(super) fn incomplete(
+    tool: &Tool,
+    schema: &Value,
+    missing: &[&str],
+    given: &[String],
+    target: &Target,
+) -> Failure {
     let needed = missing.iter().map(|name| {
         let place = schema::property(schema, schema, name);
         let kind = place.map_or_else(|| "any".to_owned(), |place| schema::short(schema, place));
@@ -31,9 +38,15 @@ pub(super) fn incomplete(tool: &Tool, schema: &Value, missing: &[&str]) -> Failu
     });
     let needed: Vec<String> = needed.collect();
     let text = format!("`{}` needs more arguments:\n{}", tool.name, needed.join("\n"));
-    let example: Vec<String> = missing.iter().map(|name| format!("{name}=…")).collect();
+    let given = given.iter().map(|word| shell_word(word));
+    let words: Vec<String> = given.chain(missing.iter().map(|name| format!("{name}=…"))).collect();
+    let (name, words) = (shell_word(&tool.name), words.join(" "));
+    let line = match target.typed() {
+        command if command.starts_with("-- ") => format!("toolwire call {name} {words} {command}"),
+        server => format!("toolwire call {server} {name} {words}"),
+    };
     Failure::new(Code::InvalidArguments, printable(&text))
-        .hint(printable(&format!("toolwire call {} {}", tool.name, example.join(" "))))
+        .hint(printable(&line))
         .data(json!({ "missing": missing }))
 }
 

@@ -21,6 +21,7 @@ use crate::{
     session::{self, Stop},
     target::{self, Target, TargetOptions},
     terminal::{Terminal, closest, printable},
+    tools::{self, Tools},
 };
 
 pub(crate) use words::with_server;
@@ -99,9 +100,8 @@ struct Call<'a> {
 
 impl Call<'_> {
     async fn make(&self, client: &Client, target: &Target, live: &Live) -> Result<(Tool, CallOutcome)> {
-        let tools = client.all_tools().await?;
-        let tool = find(tools, self.name, target)?;
-        let arguments = self.arguments(&tool, live).await?;
+        let tool = find(tools::all(client).await?, self.name, target)?;
+        let arguments = self.arguments(&tool, target, live).await?;
         live.doing(&format!("calling {}", printable(&tool.name)));
         let steps = live.clone();
         let call = client.call(&tool.name, &arguments).progress(move |step| steps.step(&step));
@@ -109,7 +109,7 @@ impl Call<'_> {
     }
 
     /// The arguments as they are sent: typed, asked for, and checked.
-    async fn arguments(&self, tool: &Tool, live: &Live) -> Result<Map<String, Value>> {
+    async fn arguments(&self, tool: &Tool, target: &Target, live: &Live) -> Result<Map<String, Value>> {
         let schema = Value::Object(tool.input_schema.clone());
         let mut arguments = arguments::assign(self.assignments, &schema, self.given.clone())?;
         if self.options.no_check {
@@ -121,7 +121,7 @@ impl Call<'_> {
             let fields = missing.iter().map(|name| Field::of_argument(name, &schema)).collect();
             arguments.extend(ask::for_fields(fields).await?);
         } else if !missing.is_empty() {
-            return Err(check::incomplete(tool, &schema, &missing));
+            return Err(check::incomplete(tool, &schema, &missing, self.assignments, target));
         }
         check::arguments(tool, &schema, &arguments, self.terminal)?;
         Ok(arguments)
@@ -154,7 +154,12 @@ impl Call<'_> {
 }
 
 /// The tool of this name, or what may have been meant.
-pub(crate) fn find(tools: Vec<Tool>, name: &str, target: &Target) -> Result<Tool> {
+pub(crate) fn find(tools: Tools, name: &str, target: &Target) -> Result<Tool> {
+    let Tools { good: tools, bad } = tools;
+    if let Some(bad) = bad.iter().find(|tool| tool.name == name) {
+        let text = printable(&format!("the tool `{name}` of {} cannot be used: {}", target.name, bad.why));
+        return Err(Failure::new(Code::InvalidAnswer, text).hint("that is a fault of the server"));
+    }
     let close: Vec<String> = closest(name, tools.iter().map(|tool| tool.name.as_str()))
         .into_iter()
         .map(|name| format!("`{}`", printable(name)))

@@ -35,7 +35,7 @@ pub(super) fn with_server(
     let root = expected.as_object_mut().ok_or_else(|| unexpected(path, "the settings are no object { }"))?;
     let servers = root.entry(key).or_insert_with(|| Value::Object(Map::new()));
     let servers =
-        servers.as_object_mut().ok_or_else(|| unexpected(path, &format!("{key} is no object {{ }}")))?;
+        servers.as_object_mut().ok_or_else(|| unexpected(path, &format!("{key} is not an object {{ }}")))?;
     if servers.insert(name.to_owned(), entry.value()).is_some() && !force {
         return Err(taken(path, name));
     }

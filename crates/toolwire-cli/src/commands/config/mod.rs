@@ -131,14 +131,14 @@ struct Change {
 /// Adds a server.
 pub(crate) fn add(options: &AddOptions, terminal: Terminal) -> Result<()> {
     let change = adding(options, &Places::here())?;
-    let done = format!("{} has the server {}", options.to, options.name);
+    let done = format!("added {} to {}", options.name, options.to);
     carry_out(&change, options.consent, &done, terminal)
 }
 
 /// Removes a server.
 pub(crate) fn remove(options: &RemoveOptions, terminal: Terminal) -> Result<()> {
     let change = removing(options, &Places::here())?;
-    let done = format!("{} has no server {} any more", options.from, options.name);
+    let done = format!("removed {} from {}", options.name, options.from);
     carry_out(&change, options.consent, &done, terminal)
 }
 
@@ -221,9 +221,9 @@ fn carry_out(change: &Change, consent: Consent, done: &str, terminal: Terminal) 
     if !consent.yes && !consent.dry_run && !terminal.can_ask() {
         return Err(Failure::new(
             Code::Usage,
-            format!("{} is changed only with consent", change.file.display()),
+            format!("{} is not changed: add --yes to confirm", change.file.display()),
         )
-        .hint("--yes gives it, --dry-run shows what would change"));
+        .hint("--dry-run shows what would change"));
     }
     let diff = change.diff();
     if !terminal.json {

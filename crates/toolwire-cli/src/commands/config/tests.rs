@@ -125,7 +125,7 @@ fn what_is_broken_is_not_edited() {
     }
     let failure =
         toml::with_server(Path::new("x"), "mcp_servers = 3", "mcp_servers", "a", &entry, true).unwrap_err();
-    assert!(failure.message().contains("no table"), "{failure}");
+    assert!(failure.message().contains("not a table"), "{failure}");
     assert!(toml::with_server(Path::new("x"), "= 3", "mcp_servers", "a", &entry, true).is_err());
 }
 

@@ -31,7 +31,7 @@ pub(super) fn with_server(
     });
     let inline = servers.is_inline_table();
     let servers =
-        servers.as_table_like_mut().ok_or_else(|| unexpected(path, &format!("{key} is no table")))?;
+        servers.as_table_like_mut().ok_or_else(|| unexpected(path, &format!("{key} is not a table")))?;
     if servers.contains_key(name) && !force {
         return Err(taken(path, name));
     }

@@ -9,7 +9,7 @@ use toolwire::{
 };
 
 use super::web::Web;
-use crate::{failure::Code, target::Address};
+use crate::{failure::Code, target::Address, tools::BadTool};
 
 /// The facts about one server.
 #[derive(Debug)]
@@ -80,7 +80,11 @@ pub(crate) struct Talk {
     pub(crate) legacy_refusal: Option<String>,
     /// It is reached by the HTTP transport of 2024-11-05.
     pub(crate) sse: bool,
+    /// Where the same host has the newer transport, if that was looked for.
+    pub(crate) newer: Option<String>,
     pub(crate) tools: Listed<Tool>,
+    /// The tools that cannot be understood.
+    pub(crate) bad_tools: Vec<BadTool>,
     pub(crate) resources: Listed<Resource>,
     pub(crate) templates: Listed<ResourceTemplate>,
     pub(crate) prompts: Listed<Prompt>,

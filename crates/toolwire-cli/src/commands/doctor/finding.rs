@@ -48,7 +48,6 @@ impl Finding {
         let mut lines: Vec<String> = lines.into_iter().map(Into::into).collect();
         let more = lines.len().saturating_sub(MAX_EVIDENCE);
         lines.truncate(MAX_EVIDENCE);
-        // Before it is cut: a part of a secret is not known as one.
         let shown = lines.iter().map(|line| shortened(&redact::sentence(line), MAX_EVIDENCE_CHARS));
         self.evidence.extend(shown);
         if more > 0 {
@@ -77,6 +76,8 @@ impl Finding {
 
 /// The beginning of a text, on one line.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
+    // Before it is cut: a part of a secret is not known as one.
+    let text = redact::outgoing(text);
     let text: String = text.trim_end().chars().map(|c| if c == '\n' { ' ' } else { c }).collect();
     if text.chars().count() <= most {
         return text;

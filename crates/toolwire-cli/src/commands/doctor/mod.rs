@@ -83,10 +83,17 @@ async fn configured(options: &Options, terminal: Terminal) -> Result<Vec<Report>
     let places = Places::here();
     let mut found = config::find_in(&places, &Host::ALL);
     options.target.gate(terminal).ask_about_all(&mut found, &places)?;
+    found.unnamed(&places, options.target.trust);
+    let some = !found.servers.is_empty();
     // What its host does not use is not looked at, unless it is named.
     found.servers.retain(|server| !server.disabled);
     if found.servers.is_empty() && found.broken.is_empty() {
-        return Err(Failure::new(Code::Usage, "no servers are configured here")
+        let text = if some {
+            "all servers that are configured here are switched off"
+        } else {
+            "no servers are configured here"
+        };
+        return Err(Failure::new(Code::Usage, text)
             .hint("name one: toolwire doctor URL, or toolwire doctor -- COMMAND [ARGUMENTS]"));
     }
     let mut reports: Vec<_> = found.broken.iter().map(Report::of_failure).collect();

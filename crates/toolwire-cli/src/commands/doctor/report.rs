@@ -39,7 +39,7 @@ impl Report {
         Self {
             name: case.name.clone(),
             address: Some(case.address.to_string()),
-            server: case.talk().map(described),
+            server: case.talk().map(|talk| described(talk, case.program.is_some())),
             facts: facts(case),
             checked: checks::areas(case),
             findings,
@@ -177,13 +177,15 @@ fn told(finding: &Finding) -> Vec<String> {
 }
 
 /// What the server is, in one line.
-fn described(talk: &Talk) -> String {
+fn described(talk: &Talk, started: bool) -> String {
     let server = talk.server.as_ref().map_or_else(
         || "a server without a name".to_owned(),
         |server| format!("{} {}", shortened(&server.name, 60), shortened(&server.version, 20)),
     );
-    let mut parts =
-        vec![server, talk.version.to_string(), format!("answers in {} ms", talk.took.as_millis())];
+    let time = talk.took.as_millis();
+    // Most of the time of a program is that of its start.
+    let time = if started { format!("starts in {time} ms") } else { format!("answers in {time} ms") };
+    let mut parts = vec![server, talk.version.to_string(), time];
     parts.extend(
         [
             counted("tool", &talk.tools),

@@ -6,8 +6,9 @@ mod signature;
 use clap::Args;
 use owo_colors::OwoColorize;
 use serde::Serialize;
+use serde_json::json;
 use toolwire::{
-    Client,
+    Client, ErrorCode,
     client::ErrorKind,
     wire::{Prompt, Resource, ResourceTemplate, Tool},
 };
@@ -18,7 +19,8 @@ use crate::{
     render::Live,
     session,
     target::{self, TargetOptions},
-    terminal::Terminal,
+    terminal::{Terminal, printable},
+    tools::{self, BadTool, Tools},
 };
 
 pub(crate) use signature::{prompt_signature, tool_signature};
@@ -48,6 +50,14 @@ trait Listed: Serialize {
     where
         Self: Sized;
 
+    /// The same, and what cannot be understood.
+    async fn all_and_bad(client: &Client) -> Result<(Vec<Self>, Vec<BadTool>), toolwire::client::Error>
+    where
+        Self: Sized,
+    {
+        Ok((Self::all(client).await?, Vec::new()))
+    }
+
     /// What it is found by.
     fn key(&self) -> &str;
 
@@ -66,6 +76,11 @@ impl Listed for Tool {
 
     async fn all(client: &Client) -> Result<Vec<Self>, toolwire::client::Error> {
         client.all_tools().await
+    }
+
+    async fn all_and_bad(client: &Client) -> Result<(Vec<Self>, Vec<BadTool>), toolwire::client::Error> {
+        let Tools { good, bad } = tools::all(client).await?;
+        Ok((good, bad))
     }
 
     fn key(&self) -> &str {
@@ -118,7 +133,13 @@ impl Listed for ResourceTemplate {
     const NAMES: (&'static str, &'static str) = ("resource template", "resource templates");
 
     async fn all(client: &Client) -> Result<Vec<Self>, toolwire::client::Error> {
-        client.all_resource_templates().await
+        match client.all_resource_templates().await {
+            // There is no capability for templates alone, so a server with resources need not know the method.
+            Err(error) if error.rpc().is_some_and(|rpc| rpc.code == ErrorCode::METHOD_NOT_FOUND) => {
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
     }
 
     fn key(&self) -> &str {
@@ -164,7 +185,7 @@ impl Listed for Prompt {
 }
 
 /// Lists the tools.
-pub(crate) async fn tools(options: &Options, terminal: Terminal) -> Result<()> {
+pub(crate) async fn list_tools(options: &Options, terminal: Terminal) -> Result<()> {
     list::<Tool>(options, terminal).await
 }
 
@@ -196,16 +217,17 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
     let builder = ask::declare(target::builder(&words.target));
     let live = Live::new(terminal, "connecting");
     let found = session::with_client(&words.target, builder, async |client| {
-        match T::all(client).await {
+        match T::all_and_bad(client).await {
             Ok(all) => Ok(all),
             // A server that never promised any simply has none.
-            Err(error) if error.kind() == ErrorKind::NotAdvertised => Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotAdvertised => Ok((Vec::new(), Vec::new())),
             Err(error) => Err(error.into()),
         }
     })
     .await;
     live.end();
-    let mut found = found?;
+    let (mut found, bad) = found?;
+    tell_bad(&bad, terminal);
     let all = found.len();
     if let Some(pattern) = &pattern {
         retain(&mut found, pattern);
@@ -214,11 +236,11 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
         return terminal.print_json(&found);
     }
     if found.is_empty() {
-        let (_, many) = T::NAMES;
+        let (one, many) = T::NAMES;
         let name = &words.target.name;
         let remark = match pattern {
             Some(pattern) if all > 0 => {
-                format!("none of the {all} {many} of {name} has to do with `{pattern}`")
+                format!("no {one} of {name} matches `{pattern}`; it has {all}")
             }
             _ => format!("{name} has no {many}"),
         };
@@ -228,6 +250,17 @@ async fn list<T: Listed>(options: &Options, terminal: Terminal) -> Result<()> {
     let shown: Vec<String> =
         found.iter().map(|it| if options.long { it.long() } else { it.brief() }).collect();
     terminal.print(shown.join(if options.long { "\n\n" } else { "\n" }))
+}
+
+/// Says which tools are left out because they cannot be understood.
+fn tell_bad(bad: &[BadTool], terminal: Terminal) {
+    if terminal.json && !bad.is_empty() {
+        let bad: Vec<_> = bad.iter().map(|tool| json!({ "name": tool.name, "why": tool.why })).collect();
+        return terminal.note_json(&json!({ "leftOut": bad }));
+    }
+    for BadTool { name, why } in bad {
+        terminal.warn(printable(&format!("the tool `{name}` is left out: {why}")));
+    }
 }
 
 /// Keeps what the pattern is about: the one of this name, or all that mention it.

@@ -98,6 +98,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let mut found = config::find_in(&places, &hosts);
     if !options.no_connect {
         Gate { terminal, open: options.trust }.ask_about_all(&mut found, &places)?;
+        found.unnamed(&places, options.trust);
     }
     let Found { servers, broken, searched, .. } = found;
     if !terminal.json {

@@ -33,7 +33,7 @@ pub(super) fn page(visited: &[Visited], places: &Places) -> String {
     }
     let mut page = table.to_string();
     for one in visited {
-        if let Outcome::Failed(failure) | Outcome::Broken(failure) = &one.outcome {
+        if let Some(failure) = failure(one) {
             let _ = write!(page, "\n\n{}", reason(one, failure, places));
         }
     }
@@ -42,6 +42,15 @@ pub(super) fn page(visited: &[Visited], places: &Places) -> String {
     }
     let _ = write!(page, "\n\n{}", wrap(&sum(visited), room(0)).join("\n"));
     page
+}
+
+/// What is told about one server alone. Those of a file that is not trusted are told together.
+fn failure(one: &Visited) -> Option<&Failure> {
+    match &one.outcome {
+        Outcome::Failed(failure) | Outcome::Broken(failure) => Some(failure),
+        Outcome::NotTrusted(failure) if one.row.pending.is_none() => Some(failure),
+        _ => None,
+    }
 }
 
 fn cells(one: &Visited) -> [String; 7] {
@@ -124,6 +133,9 @@ fn untrusted(visited: &[Visited], places: &Places) -> Vec<String> {
         let (Outcome::NotTrusted(_), Some(origin)) = (&one.outcome, one.row.origins.first()) else {
             continue;
         };
+        if one.row.pending.is_none() {
+            continue;
+        }
         match files.iter_mut().find(|(file, _)| *file == origin.file) {
             Some((_, names)) => names.push(cell(&one.row.name)),
             None => files.push((&origin.file, vec![cell(&one.row.name)])),
@@ -155,7 +167,7 @@ fn help(one: &Visited, failure: &Failure) -> Vec<String> {
         (Outcome::Broken(_), Some(origin)) if help.is_empty() => {
             help.push(format!("edit {}", shell_word(&origin.file.display().to_string())));
         }
-        (Outcome::Broken(_), _) => {}
+        (Outcome::Broken(_) | Outcome::NotTrusted(_), _) => {}
         _ => help.push(format!("toolwire doctor {}", shell_word(&one.row.word))),
     }
     help

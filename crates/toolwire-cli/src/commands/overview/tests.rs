@@ -25,6 +25,7 @@ fn configured(host: Host, name: &str, program: &str) -> Configured {
         address: Ok(Address::Command(command)),
         disabled: false,
         pending: None,
+        uses_folder: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connecting to a server, to see whether it works and what it has.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout, timeout_at};
 use toolwire::{Client, Era, Version, client::EraChoice, wire::Tool};
@@ -9,6 +9,8 @@ use super::row::Row;
 use crate::{
     failure::{Code, Failure, Result},
     target::{self, Lost, Target},
+    terminal::seconds,
+    tools,
 };
 
 /// How many bytes of JSON are taken for one token. It is a rule of thumb: models differ.
@@ -83,6 +85,8 @@ pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -
             stderr,
             trace: None,
             lost: Lost::default(),
+            max_message: target::MAX_MESSAGE_BYTES,
+            roots_asked: Arc::default(),
         };
         visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
     }
@@ -92,11 +96,11 @@ pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -
 async fn reach(target: &Target) -> Result<Reached> {
     let deadline = Instant::now() + target.timeout;
     let client = target::connect(target, target::builder(target)).await?;
-    let tools = match timeout_at(deadline, tools(&client)).await {
+    let tools = match timeout_at(deadline, target.within_limit(tools(&client))).await {
         Ok(tools) => tools,
         Err(_) => Err(Failure::new(
             Code::Timeout,
-            format!("connected, but the tools were not listed within {} s", target.timeout.as_secs_f64()),
+            format!("connected, but the tools were not listed within {}", seconds(target.timeout)),
         )
         .hint("give it more time: toolwire list --timeout 60")),
     };
@@ -112,7 +116,7 @@ async fn tools(client: &Client) -> Result<Vec<Tool>> {
     if client.capabilities().tools.is_none() {
         return Ok(Vec::new());
     }
-    Ok(client.all_tools().await?)
+    Ok(tools::all(client).await?.good)
 }
 
 /// What the tools cost a model that is told about all of them, roughly.

@@ -127,7 +127,7 @@ fn nothing(found: &Found, file: Option<&Path>, terminal: Terminal) -> Result<()>
         Some(file) => {
             let broken =
                 || found.broken.iter().find(|failure| failure.message().contains(&*file.to_string_lossy()));
-            let text = format!("{} is no file of a project with servers", file.display());
+            let text = format!("{} is not a file of a project with servers", file.display());
             let hint = match broken() {
                 Some(failure) => failure.message().to_owned(),
                 None => "files such as .mcp.json are; your own settings need no trust".to_owned(),

@@ -64,7 +64,10 @@ fn python_module(line: &str) -> Option<Cause> {
     let name = quoted(line, "No module named")
         .or_else(|| line.rsplit("No module named").next().map(str::trim))
         .filter(|name| !name.is_empty())?;
-    let fix = format!("install it where this Python looks: python -m pip install {name}; or start with uvx");
+    // What is installed is the package, not what is inside of it.
+    let package = name.split('.').next().unwrap_or(name);
+    let fix =
+        format!("install it where this Python looks: python -m pip install {package}; or start with uvx");
     Some(Cause::new(format!("the Python module `{name}` is missing"), fix))
 }
 
@@ -203,6 +206,16 @@ mod tests {
             let what = what(words).unwrap_or_default();
             assert!(what.contains(expected), "{words}: {what}");
         }
+    }
+
+    #[test]
+    fn a_package_is_installed_and_not_a_part_of_it() {
+        let lines = ["ModuleNotFoundError: No module named 'mcp.server.lowlevel'".to_owned()];
+        let cause = cause(&lines).unwrap();
+        assert!(
+            cause.fix.contains("pip install mcp;") && cause.what.contains("mcp.server.lowlevel"),
+            "{cause:?}"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     failure::Code,
-    target::{Address, shell_word},
+    target::{Address, shell_word, whole_line},
 };
 
 /// The program can be started.
@@ -24,6 +24,11 @@ pub(super) fn there(case: &Case) -> Vec<Finding> {
     };
     let name = &command.program;
     vec![match program {
+        Program::NotFound { .. } | Program::NoFile(_) if whole_line(command).is_some() => {
+            let summary = format!("`{name}` is a whole command line, and not a program");
+            let finding = Finding::new(Problem::ProgramNotFound, summary);
+            finding.fix(format!("in the configuration: {}", whole_line(command).unwrap_or_default()))
+        }
         Program::NotFound { searched, in_login_shell } => {
             let mut searched: Vec<_> = searched.iter().map(|folder| folder.display().to_string()).collect();
             searched.dedup();
@@ -123,8 +128,8 @@ pub(super) fn junk(case: &Case) -> Vec<Finding> {
     }
     let count = case.child.junk_count;
     let summary = match count {
-        1 => "a line on standard output is no message".to_owned(),
-        _ => format!("{count} lines on standard output are no messages"),
+        1 => "a line on standard output is not an MCP message".to_owned(),
+        _ => format!("{count} lines on standard output are not MCP messages"),
     };
     let finding = Finding::new(Problem::JunkOnStdout, summary).evidence(&case.child.junk);
     vec![

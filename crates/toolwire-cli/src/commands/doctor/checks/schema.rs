@@ -38,6 +38,9 @@ pub(super) fn valid(case: &Case) -> Vec<Finding> {
             .and_then(|schema| compiled("outputSchema", &Value::Object(schema.clone())));
         input.into_iter().chain(output).collect()
     });
+    let bad = case.talk().map_or(&[][..], |talk| &talk.bad_tools);
+    let bad = bad.iter().map(|tool| format!("{}: {}", shortened(&tool.name, 64), tool.why));
+    let lines: Vec<_> = bad.chain(lines).collect();
     if lines.is_empty() {
         return Vec::new();
     }

@@ -7,7 +7,7 @@ use super::super::{
     finding::Finding,
     problem::{Problem, Severity},
 };
-use crate::failure::Code;
+use crate::{failure::Code, terminal::seconds};
 
 /// What is said when there is no conversation and no check knows why.
 pub(super) fn unexplained(case: &Case) -> Option<Finding> {
@@ -28,7 +28,7 @@ pub(super) fn unexplained(case: &Case) -> Option<Finding> {
     };
     let summary = match problem {
         Problem::RpcError => "the server refuses the first message",
-        Problem::InvalidAnswer => "the answer to the first message makes no sense",
+        Problem::InvalidAnswer => "the answer to the first message is not valid",
         _ => "no conversation came about",
     };
     let finding = Finding::new(problem, summary).evidence(silence.text.lines());
@@ -43,7 +43,7 @@ pub(super) fn unexplained(case: &Case) -> Option<Finding> {
 }
 
 fn timeout(case: &Case) -> Finding {
-    let summary = format!("there was no answer within {} s", case.patience.as_secs_f64());
+    let summary = format!("there was no answer within {}", seconds(case.patience));
     let finding = Finding::new(Problem::Timeout, summary);
     let finding = match case.child.stderr.as_slice() {
         [] => finding.evidence(["it wrote nothing to standard error"]),
@@ -93,8 +93,12 @@ pub(super) fn era(case: &Case) -> Vec<Finding> {
 
 /// The transport is one that newer hosts have.
 pub(super) fn transport(case: &Case) -> Vec<Finding> {
-    if !case.talk().is_some_and(|talk| talk.sse) {
-        return Vec::new();
+    let Some(talk) = case.talk().filter(|talk| talk.sse) else { return Vec::new() };
+    if let Some(url) = &talk.newer {
+        let summary =
+            "this address has HTTP+SSE, which newer hosts no longer support, and the server has more";
+        let finding = Finding::new(Problem::SseOnly, summary).severity(Severity::Note);
+        return vec![finding.evidence([format!("{url} answers, too")]).fix(format!("use {url}"))];
     }
     let summary = "the server has only HTTP+SSE, which newer hosts no longer support";
     vec![

@@ -42,7 +42,9 @@ fn talk() -> Talk {
         silent_on_discover: false,
         legacy_refusal: None,
         sse: false,
+        newer: None,
         tools: Listed::All(vec![tool(&json!({}))]),
+        bad_tools: Vec::new(),
         resources: Listed::NotOffered,
         templates: Listed::NotOffered,
         prompts: Listed::NotOffered,
@@ -204,6 +206,11 @@ fn eras() {
     assert_eq!(problems(&case), [Problem::DiesOnDiscover, Problem::LegacyOnly]);
     assert_eq!(all(&case)[1].evidence.len(), 2);
     assert_eq!(problems(&talking(|talk| talk.sse = true)), [Problem::SseOnly]);
+    let finding = only(&talking(|talk| {
+        talk.sse = true;
+        talk.newer = Some("http://x/mcp".into());
+    }));
+    assert_eq!((finding.severity, finding.fix[0].as_str()), (Severity::Note, "use http://x/mcp"));
 }
 
 #[test]

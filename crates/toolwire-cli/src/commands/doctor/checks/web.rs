@@ -86,6 +86,10 @@ pub(super) fn status(case: &Case) -> Vec<Finding> {
     let host = answer.body.to_ascii_lowercase();
     let about_host = ["host", "origin", "dns rebinding"].iter().any(|word| host.contains(word));
     let finding = match answer.status {
+        401 if case.address.has_credentials() => {
+            Finding::new(Problem::AuthNeeded, "the server refuses the token that was sent")
+                .fix("is it expired, or for another server? the challenge above may say what it wants")
+        }
         401 => Finding::new(Problem::AuthNeeded, "the server wants to know who is calling")
             .fix(format!("toolwire doctor {} --bearer-env MY_TOKEN", case.name)),
         421 => host_refused(),

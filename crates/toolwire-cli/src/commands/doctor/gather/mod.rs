@@ -23,6 +23,8 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
+    terminal::seconds,
+    tools,
 };
 
 /// How long the end of a child is waited for, when its connection is gone.
@@ -73,9 +75,10 @@ pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children
     let Address::Command(command) = &target.address else {
         return target::connect(&target, builder).await;
     };
-    let connecting = builder.connect(children.starting(command, target.stderr));
+    let connecting = builder.connect(children.starting(command, &target));
+    let connecting = target.within_limit(Box::pin(async { Ok(connecting.await?) }));
     match tokio::time::timeout(target.timeout, connecting).await {
-        Ok(connected) => Ok(connected?),
+        Ok(connected) => connected,
         Err(_) => Err(target::too_late(&target)),
     }
 }
@@ -89,11 +92,11 @@ impl Children {
     fn starting(
         &self,
         command: &Command,
-        stderr: Option<fn(&str)>,
+        target: &Target,
     ) -> impl FnMut() -> std::future::Ready<std::io::Result<toolwire::transport::child::Child>> + Send {
-        let (command, children) = (command.clone(), self.clone());
+        let (command, children, target) = (command.clone(), self.clone(), target.clone());
         move || {
-            let started = target::start(&command, stderr);
+            let started = target::start(&command, &target);
             if let Ok(child) = &started {
                 children.0.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
             }
@@ -128,6 +131,18 @@ impl Children {
 async fn converse(client: &Client, target: &Target) -> Talk {
     let can = client.capabilities();
     let mut lists = Lists { target, gone: false };
+    let mut tools = lists.collect(can.tools.is_some(), client.tools()).await;
+    let mut bad_tools = Vec::new();
+    if let Listed::Failed { endless: false, .. } = &tools
+        && let Ok(Ok(apart)) = tokio::time::timeout(target.timeout, tools::all(client)).await
+    {
+        (tools, bad_tools) = (Listed::All(apart.good), apart.bad);
+    }
+    let sse = matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex;
+    let newer = match &target.address {
+        Address::Http(remote) if sse => web::newer(remote, target.timeout).await,
+        _ => None,
+    };
     Talk {
         version: client.version(),
         server: client.server_info().cloned(),
@@ -135,8 +150,10 @@ async fn converse(client: &Client, target: &Target) -> Talk {
         first: Duration::ZERO,
         silent_on_discover: false,
         legacy_refusal: None,
-        sse: matches!(target.address, Address::Http(_)) && client.link().family() == ProbeLink::Duplex,
-        tools: lists.collect(can.tools.is_some(), client.tools()).await,
+        sse,
+        newer,
+        tools,
+        bad_tools,
         resources: lists.collect(can.resources.is_some(), client.resources()).await,
         templates: templates(client, &mut lists).await,
         prompts: lists.collect(can.prompts.is_some(), client.prompts()).await,
@@ -165,15 +182,17 @@ impl Lists<'_> {
             return Listed::NotOffered;
         }
         let patience = self.target.timeout;
-        let (failure, endless) = match tokio::time::timeout(patience, pages.collect()).await {
-            Ok(Ok(items)) => return Listed::All(items),
-            Ok(Err(error)) => {
+        let collecting = self.target.within_limit(async { Ok(pages.collect().await) });
+        let (failure, endless) = match tokio::time::timeout(patience, collecting).await {
+            Ok(Ok(Ok(items))) => return Listed::All(items),
+            Ok(Ok(Err(error))) => {
                 self.gone = error.kind() == ErrorKind::Closed;
                 let endless = error.kind() == ErrorKind::TooManyPages;
                 (Failure::from(error), endless)
             }
+            Ok(Err(failure)) => (failure, false),
             Err(_) => {
-                let why = format!("not complete within {} s", patience.as_secs_f64());
+                let why = format!("not complete within {}", seconds(patience));
                 (Failure::new(Code::Timeout, why), false)
             }
         };

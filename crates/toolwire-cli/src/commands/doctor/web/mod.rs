@@ -27,6 +27,9 @@ const MAX_BODY: usize = 4096;
 /// How much of a header is kept.
 const MAX_HEADER: usize = 300;
 
+/// How many redirects are followed.
+const MAX_REDIRECTS: usize = 3;
+
 /// The paths where servers usually are.
 const USUAL_PATHS: [&str; 3] = ["/mcp", "/sse", "/"];
 
@@ -107,7 +110,12 @@ impl Answer {
 pub(crate) async fn examine(remote: &Remote, patience: Duration) -> Option<Web> {
     let url = Url::parse(&remote.url).ok()?;
     let viewer = Viewer::new(patience);
-    let here = viewer.post(&url, &remote.headers).await;
+    let mut here = viewer.post(&url, &remote.headers).await;
+    // Clients follow a redirect that stays at the host: what is behind it counts.
+    for _ in 0..MAX_REDIRECTS {
+        let Some(next) = redirected(&url, &here) else { break };
+        here = viewer.post(&next, &remote.headers).await;
+    }
     let elsewhere = match &here {
         Look::Answer(answer) if answer.is_server() => None,
         Look::Answer(answer) if matches!(answer.status, 401 | 403 | 421 | 429 | 500..) => None,
@@ -118,6 +126,28 @@ pub(crate) async fn examine(remote: &Remote, patience: Duration) -> Option<Web> 
         Look::Nothing(_) => None,
     };
     Some(Web { here, elsewhere })
+}
+
+/// Where a request is sent on to, if that is at the same origin and keeps the method.
+fn redirected(url: &Url, look: &Look) -> Option<Url> {
+    let Look::Answer(answer) = look else { return None };
+    let next = url.join(answer.location.as_deref()?).ok()?;
+    (matches!(answer.status, 307 | 308) && next.origin() == url.origin()).then_some(next)
+}
+
+/// Where the same host has the newer transport, if the address is that of the older one.
+pub(crate) async fn newer(remote: &Remote, patience: Duration) -> Option<String> {
+    let url = Url::parse(&remote.url).ok()?;
+    let mut other = url.clone();
+    other.set_path("/mcp");
+    other.set_query(None);
+    if other.path() == url.path() {
+        return None;
+    }
+    match post(&client(&url, patience)?, other.clone(), &remote.headers).await {
+        Look::Answer(answer) if answer.is_server() => Some(shown(&other)),
+        _ => None,
+    }
 }
 
 /// Looks at the address alone.

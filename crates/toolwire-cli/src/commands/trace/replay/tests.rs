@@ -43,6 +43,8 @@ fn target(version: Version) -> Target {
         stderr: None,
         trace: None,
         lost: target::Lost::default(),
+        max_message: target::MAX_MESSAGE_BYTES,
+        roots_asked: Arc::default(),
     }
 }
 

@@ -155,5 +155,5 @@ fn comparable(params: &Value) -> String {
 
 fn rpc_error(error: &Value) -> RpcError {
     serde_json::from_value(error.clone())
-        .unwrap_or_else(|_| RpcError::internal("the error in the trace makes no sense"))
+        .unwrap_or_else(|_| RpcError::internal("the error in the trace is not valid"))
 }
