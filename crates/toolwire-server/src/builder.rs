@@ -1,6 +1,7 @@
 //! Describing a server. What is wrong with the description is found when it is built.
 
 use std::{
+    any::TypeId,
     collections::BTreeMap,
     error::Error,
     fmt,
@@ -34,6 +35,8 @@ pub struct ServerBuilder {
     instructions: Option<String>,
     limits: Limits,
     states: Extensions,
+    /// A state that was given twice.
+    doubled: Option<&'static str>,
     announced: Announced,
     versions: Vec<Version>,
     routes: Group,
@@ -51,6 +54,7 @@ impl ServerBuilder {
             instructions: None,
             limits: Limits::default(),
             states: Extensions::default(),
+            doubled: None,
             announced: Announced::default(),
             versions: Version::ALL.to_vec(),
             routes: Group::new(),
@@ -92,8 +96,12 @@ impl ServerBuilder {
         self
     }
 
-    /// A value for handlers, taken as [`State<S>`](crate::State). One value per type.
+    /// A value for handlers, taken as [`State<S>`](crate::State). One value per type: give a second one a type of its
+    /// own, for instance as `struct Replica(Database)`.
     pub fn state<S: Clone + Send + Sync + 'static>(mut self, state: S) -> Self {
+        if self.states.has(TypeId::of::<S>()) {
+            self.doubled = Some(std::any::type_name::<S>());
+        }
         self.states.insert(state);
         self
     }
@@ -225,6 +233,11 @@ impl ServerBuilder {
         if self.versions.is_empty() {
             return Err(BuildError("a server must serve at least one protocol version".to_owned()));
         }
+        if let Some(name) = self.doubled {
+            return Err(BuildError(format!(
+                "there are two states of type {name}, and no way to tell them apart; give one of them a type of its own"
+            )));
+        }
         let mut served = Served::new(self.versions);
         for name in self.custom.keys() {
             if Method::from_name(name).is_some() {
@@ -301,6 +314,9 @@ impl BuildError {
         let (key, needs) = (route.key(), route.needs());
         if key.is_empty() {
             return Err(Self(format!("a {kind} must have a name")));
+        }
+        if let Some(problem) = route.problem() {
+            return Err(Self(format!("{kind} {key:?}: {problem}")));
         }
         if let Some(problem) = needs.problems.first() {
             return Err(Self(format!("{kind} {key:?}: {problem}")));

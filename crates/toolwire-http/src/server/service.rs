@@ -381,8 +381,7 @@ pub(crate) fn refuse(fault: &Fault, id: Option<&RequestId>) -> Response<Body> {
     response::error(status, id, &fault.rpc_error())
 }
 
-/// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
-/// sent it.
+/// Makes the HTTP request available to handlers, as [`HttpRequest`](super::HttpRequest), and tells them who sent it.
 pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     let mut extensions = Extensions::default();
     if let Some(principal) = parts.extensions.get::<Principal>() {

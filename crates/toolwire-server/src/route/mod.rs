@@ -37,6 +37,14 @@ pub(crate) trait Entry: fmt::Debug + Send + Sync {
     fn key(&self) -> &str;
     /// What it needs.
     fn needs(&self) -> &Needs;
+    /// Whether it offers completions.
+    fn completes(&self) -> bool {
+        false
+    }
+    /// What is wrong with its key.
+    fn problem(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Setters that every route has.

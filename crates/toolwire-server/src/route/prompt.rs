@@ -118,6 +118,10 @@ impl Entry for PromptRoute {
     fn needs(&self) -> &Needs {
         &self.needs
     }
+
+    fn completes(&self) -> bool {
+        !self.completers.is_empty()
+    }
 }
 
 impl fmt::Debug for PromptRoute {

@@ -213,6 +213,10 @@ impl Entry for TemplateRoute {
     fn needs(&self) -> &Needs {
         &self.needs
     }
+
+    fn completes(&self) -> bool {
+        !self.completers.is_empty()
+    }
 }
 
 impl fmt::Debug for ResourceRoute {

@@ -30,6 +30,9 @@ pub struct ToolRoute {
     pub(crate) lenient: bool,
 }
 
+/// How long the name of a tool may be, by the specification.
+const MAX_NAME: usize = 128;
+
 /// Makes a tool of a handler.
 ///
 /// The input schema comes from its `Args<T>`, the output schema from a returned `Json<T>`. A type is asked for its
@@ -231,6 +234,18 @@ impl Entry for ToolRoute {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn problem(&self) -> Option<String> {
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+        if let Some(letter) = self.tool.name.chars().find(|letter| !allowed(*letter)) {
+            return Some(format!(
+                "its name has {letter:?} in it; names of tools consist of ASCII letters, digits, `_`, `-`, `.` and `/`"
+            ));
+        }
+        let length = self.tool.name.len();
+        (length > MAX_NAME)
+            .then(|| format!("its name has {length} letters; {MAX_NAME} are the most that clients take"))
     }
 }
 
