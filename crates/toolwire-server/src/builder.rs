@@ -24,6 +24,7 @@ use crate::{
     dispatch,
     handler::{Answer, SharedEndpoint},
     layer::Route,
+    output::Telling,
     route::Entry,
     server::Shared,
 };
@@ -45,6 +46,7 @@ pub struct ServerBuilder {
     layers: Vec<Box<dyn RouteLayer>>,
     state_keys: StateKeys,
     replay_check: bool,
+    telling: Telling,
 }
 
 impl ServerBuilder {
@@ -63,6 +65,7 @@ impl ServerBuilder {
             layers: Vec::new(),
             state_keys: StateKeys::of_this_process(),
             replay_check: false,
+            telling: Telling::default(),
         }
     }
 
@@ -213,6 +216,21 @@ impl ServerBuilder {
         self
     }
 
+    /// Sends callers the whole chain of an error that a handler returns, not only its own message. Such chains name
+    /// hosts, paths and whatever else libraries found worth saying, so it is for callers that may know all of it.
+    pub fn expose_sources(mut self) -> Self {
+        self.telling = Telling::Sources;
+        self
+    }
+
+    /// Whether callers are told nothing of an error that a handler returns, unless it is a
+    /// [`ToolError`](crate::ToolError): they get a reference, and the log has the error with it. By default they are
+    /// told its own message, and the errors behind it are logged.
+    pub fn mask_errors(mut self, mask: bool) -> Self {
+        self.telling = if mask { Telling::Masked } else { Telling::default() };
+        self
+    }
+
     /// How long clients may keep lists and the description of the server. By default not at all.
     pub fn list_cache(mut self, hint: CacheHint) -> Self {
         self.list_cache = hint;
@@ -274,6 +292,7 @@ impl ServerBuilder {
             shutdown: crate::cancel::Cancel::default(),
             state_keys: self.state_keys,
             replay_check: self.replay_check,
+            telling: self.telling,
         }))
     }
 }

@@ -106,7 +106,7 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
         return now(Err(RpcError::invalid_params(format!("unknown tool: {name:?}"))));
     };
     if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
-        return now(ToolError::said(text).into_tool_output());
+        return now(ToolError::message(text).into_tool_output());
     }
     let version = cx.0.version;
     // Set once: a request is routed once.
@@ -247,8 +247,10 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::Listen(result) => codec.write(version, result, out),
         Reply::InputRequired(result) => codec.write(version, result, out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
-        // The engine has turned questions into a result of their own before.
-        Reply::Empty | Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
+        // The engine has turned questions into a result of their own before, and routes their failures.
+        Reply::Empty | Reply::NeedInput(_) | Reply::Failed(_) => {
+            codec.write(version, EmptyResult::new(), out)
+        }
         Reply::Prepared(Prepared(bytes)) => {
             // With room for the closing brace, or that would move the whole list again.
             out.reserve_exact(bytes.len() + 1);

@@ -79,6 +79,7 @@ pub use server::Server;
 pub mod __private {
     pub use tokio::try_join;
 
+    pub use crate::output::Failure;
     pub use crate::parameter::{
         Function, Named, NotShown, Shown, Signature, Slot, Values, variable, variable_is_absent, variables,
     };

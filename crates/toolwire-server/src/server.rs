@@ -16,6 +16,7 @@ use crate::{
     TemplateRoute, ToolRoute,
     catalog::{Announced, Catalog, Registry},
     handler::SharedEndpoint,
+    output::Telling,
     route::Entry,
 };
 
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) shutdown: crate::cancel::Cancel,
     pub(crate) state_keys: StateKeys,
     pub(crate) replay_check: bool,
+    pub(crate) telling: Telling,
 }
 
 impl Server {
@@ -226,6 +228,11 @@ impl Server {
 
     pub(crate) fn replay_check(&self) -> bool {
         self.shared.replay_check
+    }
+
+    /// How much of an error reaches the caller.
+    pub(crate) fn telling(&self) -> Telling {
+        self.shared.telling
     }
 
     pub(crate) fn state_keys(&self) -> &StateKeys {

@@ -93,8 +93,8 @@ pub mod prelude {
     pub use toolwire_protocol::wire::{Content, Meta, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
-        Answer, Args, Ask, Context, Extension, Group, Json, Log, NotFound, Principal, Progress, Question, Server,
-        State, ToolError, Uri, prompt, resource, routes, template, tool,
+        Answer, Args, Ask, Context, Extension, Group, Json, Log, NotFound, Principal, Progress, Question,
+        Server, State, ToolError, Uri, prompt, resource, routes, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;

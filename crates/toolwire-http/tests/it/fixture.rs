@@ -98,12 +98,12 @@ async fn flood(log: Log, State(stage): State<Stage>) -> &'static str {
 }
 
 async fn needy() -> Result<String, ToolError> {
-    let required = serde_json::from_value(json!({ "sampling": {} })).map_err(|_| ToolError::said("?"))?;
-    Err(ToolError::Fault(Fault::MissingClientCapability { required }.rpc_error()))
+    let required = serde_json::from_value(json!({ "sampling": {} })).map_err(|_| ToolError::message("?"))?;
+    Err(ToolError::Rpc(Fault::MissingClientCapability { required }.rpc_error()))
 }
 
 async fn relays() -> Result<String, ToolError> {
-    Err(ToolError::fault(ErrorCode::HEADER_MISMATCH, "from upstream"))
+    Err(ToolError::rpc(ErrorCode::HEADER_MISMATCH, "from upstream"))
 }
 
 async fn agent(request: HttpRequest) -> String {

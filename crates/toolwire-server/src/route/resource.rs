@@ -9,6 +9,7 @@ use toolwire_protocol::{
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
 use crate::{
+    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoResource, ResourceInfo},
 };
@@ -102,10 +103,16 @@ where
         Box::pin(async move {
             let uri = cx.target().unwrap_or_default().to_owned();
             let mime_type = cx.resource_mime_type();
+            let telling = cx.server().telling();
             let rejection = match handler.call(cx).await {
                 Ok(output) => {
                     let info = ResourceInfo { uri: &uri, mime_type: mime_type.as_deref() };
-                    return output.into_resource(info);
+                    return match output.into_resource(info)? {
+                        Reply::Failed(failure) => {
+                            Err(failure.rpc_error(telling, &format_args!("resource {uri:?}")))
+                        }
+                        reply => Ok(reply),
+                    };
                 }
                 Err(rejection) => rejection.reason(),
             };

@@ -11,6 +11,7 @@ use toolwire_protocol::{
 
 use super::{Entry, Needs, described};
 use crate::{
+    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
     parameter::unknown,
@@ -55,7 +56,15 @@ where
         let handler = handler.clone();
         Box::pin(async move {
             let rejection = match handler.call(cx.clone()).await {
-                Ok(output) => return output.into_tool_output(),
+                Ok(output) => {
+                    return match output.into_tool_output()? {
+                        Reply::Failed(failure) => {
+                            let name = format!("tool {:?}", cx.target().unwrap_or_default());
+                            failure.told(cx.server().telling(), &name).into_tool_output()
+                        }
+                        reply => Ok(reply),
+                    };
+                }
                 Err(rejection) => rejection.reason(),
             };
             match rejection {
@@ -67,7 +76,7 @@ where
                         Some(route) => route.explain(&cx.arguments(), &reason),
                         None => reason,
                     };
-                    ToolError::said(text).into_tool_output()
+                    ToolError::message(text).into_tool_output()
                 }
             }
         })
