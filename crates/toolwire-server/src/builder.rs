@@ -6,7 +6,7 @@ use std::{
     error::Error,
     fmt,
     future::Future,
-    sync::{Arc, RwLock},
+    sync::{Arc, Mutex, RwLock},
 };
 
 use serde::Serialize;
@@ -20,7 +20,7 @@ use toolwire_protocol::{
 use crate::{
     Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
     Server, StateKeys, TemplateRoute, ToolRoute,
-    catalog::{Announced, Catalog, Registry},
+    catalog::{Announced, Catalog, Offered},
     dispatch,
     handler::{Answer, SharedEndpoint},
     layer::Route,
@@ -267,10 +267,10 @@ impl ServerBuilder {
         }
         let mut catalog = Catalog::new(served);
         let Group { tools, prompts, resources, templates } = self.routes;
-        fill(&mut catalog.tools, tools, "tool", &self.states)?;
-        fill(&mut catalog.prompts, prompts, "prompt", &self.states)?;
-        fill(&mut catalog.resources, resources, "resource", &self.states)?;
-        fill(&mut catalog.templates, templates, "template", &self.states)?;
+        fill(&mut catalog, tools, &self.states)?;
+        fill(&mut catalog, prompts, &self.states)?;
+        fill(&mut catalog, resources, &self.states)?;
+        fill(&mut catalog, templates, &self.states)?;
         catalog.settle(&self.announced);
 
         let layers = (!self.layers.is_empty()).then(|| {
@@ -285,6 +285,7 @@ impl ServerBuilder {
             states: self.states,
             announced: self.announced,
             catalog: RwLock::new(Arc::new(catalog)),
+            editing: Mutex::default(),
             custom: self.custom,
             notifier: Notifier::default(),
             list_cache: self.list_cache,
@@ -297,16 +298,15 @@ impl ServerBuilder {
     }
 }
 
-fn fill<R: Entry + 'static>(
-    registry: &mut Registry<R>,
+fn fill<R: Offered>(
+    catalog: &mut Catalog,
     routes: Vec<Arc<R>>,
-    kind: &'static str,
     states: &Extensions,
 ) -> Result<(), BuildError> {
-    registry.reserve(routes.len());
+    R::registry(catalog).reserve(routes.len());
     for route in routes {
-        BuildError::check(&*route, kind, states)?;
-        registry.add(route).map_err(|route| BuildError::taken(kind, route.key()))?;
+        BuildError::check(&*route, R::KIND, states)?;
+        catalog.add(route).map_err(|route| BuildError::taken(R::KIND, route.key()))?;
     }
     Ok(())
 }

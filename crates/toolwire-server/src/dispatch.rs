@@ -26,7 +26,7 @@ use crate::{
     listen,
     output::{IntoToolOutput, ToolError, not_found},
     reply::Prepared,
-    route::{ToolRoute, run_completer},
+    route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
 };
 
 /// Starts the handling of a request whose era, method and headers have passed the ladder.
@@ -62,7 +62,7 @@ pub(crate) fn route(cx: Context) -> Answer {
         Method::Listen => Box::pin(listen::serve(cx)),
         Method::ListTools => list(&cx, |request| catalog.list_tools(request)),
         Method::ListPrompts => list(&cx, |request| catalog.list_prompts(request)),
-        Method::ListResources => list(&cx, |request| catalog.list_resources(request)),
+        Method::ListResources => list_resources(cx, catalog),
         Method::ListResourceTemplates => list(&cx, |request| catalog.list_templates(request)),
         Method::Discover => now(discover(&server, &catalog, cx.0.version)),
         other => now(Err(RpcError::method_not_found(other.as_str()))),
@@ -83,6 +83,19 @@ fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, Rp
         cache: server.list_cache(),
     };
     now(page(&request).map(Reply::Prepared))
+}
+
+/// The fixed resources, then those that templates list when they are asked.
+fn list_resources(cx: Context, catalog: Arc<Catalog>) -> Answer {
+    let listing = match cx.0.peek.cursor.as_deref() {
+        Some(cursor) => read_listing_cursor(cursor)
+            .map(|(number, theirs)| (number, Some(theirs).filter(|text| !text.is_empty()))),
+        None => (catalog.resources.is_empty() && catalog.listings().next().is_some()).then_some((0, None)),
+    };
+    match listing.map(|(number, theirs)| (number, theirs.map(str::to_owned))) {
+        Some((number, theirs)) => Box::pin(run_listing(cx, catalog, number, theirs)),
+        None => list(&cx, |request| catalog.list_resources(request)),
+    }
 }
 
 fn discover(server: &Server, catalog: &Catalog, version: Version) -> Result<Reply, RpcError> {

@@ -51,8 +51,8 @@ pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, prompt,
-    resource, routes, template, tool,
+    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, blocking,
+    prompt, resource, routes, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -120,8 +120,8 @@ pub mod __private {
     pub use serde;
     pub use toolwire_server::{
         __private::{
-            Function, Named, NotShown, Shown, Signature, Values, try_join, variable, variable_is_absent,
-            variables,
+            Function, Named, NotShown, Shown, Signature, Values, in_pool, try_join, variable,
+            variable_is_absent, variables,
         },
         Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
         Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,

@@ -51,6 +51,8 @@ pub struct Failure(Kind);
 enum Kind {
     /// The handler chose what to say.
     Chosen(ToolError),
+    /// The user was asked and did not answer.
+    Asked(AskError),
     /// It did not, and whatever this says was written for somebody else.
     Any(Arc<dyn Error + Send + Sync>),
 }
@@ -62,7 +64,7 @@ impl Failure {
             Err(error) => error,
         };
         let error = match error.downcast::<AskError>() {
-            Ok(error) => return Self(Kind::Chosen((*error).into())),
+            Ok(error) => return Self(Kind::Asked(*error)),
             Err(error) => error,
         };
         Self(match error.downcast::<RpcError>() {
@@ -75,6 +77,7 @@ impl Failure {
     pub(crate) fn told(self, telling: Telling, what: &dyn fmt::Display) -> ToolError {
         let error = match self.0 {
             Kind::Chosen(error) => return error,
+            Kind::Asked(error) => return error.into(),
             Kind::Any(error) => error,
         };
         let sources = sources(&*error);
@@ -97,6 +100,9 @@ impl Failure {
 
     /// The same for everything but tools: its own error, or its text as an internal error.
     pub(crate) fn rpc_error(self, telling: Telling, what: &dyn fmt::Display) -> RpcError {
+        if let Kind::Asked(error) = self.0 {
+            return error.rpc_error();
+        }
         match self.told(telling, what) {
             ToolError::Rpc(error) => error,
             ToolError::Message(text) => RpcError::internal(text),

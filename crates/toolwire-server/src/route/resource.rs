@@ -7,7 +7,7 @@ use toolwire_protocol::{
     wire::{Annotations, Resource, ResourceTemplate},
 };
 
-use super::{Completers, Entry, IntoCompletion, Needs, described};
+use super::{Completers, Entry, IntoCompletion, Lister, Needs, described};
 use crate::{
     Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
@@ -31,6 +31,7 @@ pub struct TemplateRoute {
     pub(crate) endpoint: SharedEndpoint,
     pub(crate) needs: Needs,
     pub(crate) completers: Completers,
+    pub(crate) lister: Option<Lister>,
 }
 
 /// Makes a resource of a handler. Until [`name`](ResourceRoute::name) gives it one, its name is its URI.
@@ -90,6 +91,7 @@ where
         endpoint: endpoint(handler),
         needs,
         completers: Completers::default(),
+        lister: None,
     }
 }
 
