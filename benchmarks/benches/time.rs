@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use toolwire::{Era, protocol::Message};
+use toolwire::{Era, Server, protocol::Message, resource};
 use toolwire_benchmarks::{
     DUMMIES,
     hot::{Endpoint, Operation, Pipe},
@@ -48,5 +48,31 @@ fn endpoint(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, parse, pipe, endpoint);
+/// A hundred thousand resources that are added one by one while serving. It has to cost by the resource, so the whole
+/// should stay far below a second.
+fn offers(criterion: &mut Criterion) {
+    const RESOURCES: usize = 100_000;
+    let mut group = criterion.benchmark_group("offers");
+    group.sample_size(10);
+    group.bench_function("add_100_000", |bencher| {
+        bencher.iter_batched(
+            || {
+                let server = Server::builder("bench", "0.0.0").build().expect("a server");
+                let routes: Vec<_> =
+                    (0..RESOURCES).map(|number| resource(format!("r://{number}"), || async { "" })).collect();
+                (server, routes)
+            },
+            |(server, routes)| {
+                for route in routes {
+                    server.add_resource(route).expect("a free URI");
+                }
+                server
+            },
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, parse, pipe, endpoint, offers);
 criterion_main!(benches);

@@ -66,5 +66,5 @@ async fn test_multiple_content_types() -> Vec<Content> {
 /// Fails, always.
 #[tool]
 async fn test_error_handling() -> Result<String, ToolError> {
-    Err(ToolError::said("This tool intentionally returns an error for testing"))
+    Err(ToolError::message("This tool intentionally returns an error for testing"))
 }

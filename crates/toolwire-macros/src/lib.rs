@@ -53,6 +53,8 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// let server = Server::builder("demo", "1.0").routes(routes![add]).build().unwrap();
 /// ```
 ///
+/// A function that is not `async` may block: it is run on a thread where that holds up nobody.
+///
 /// # Options
 /// - `name = "…"`: the tool's name; the function's name if not given.
 /// - `title = "…"`: a name for people.

@@ -160,7 +160,12 @@ fn handler(annotated: &Annotated, private: &TokenStream, locals: &Locals, call: 
     let receiver = annotated.has_receiver().then(|| quote!(&#this,));
     let name = &annotated.function.sig.ident;
     let called = quote_spanned!(output_span(annotated)=> #call(#receiver #(#names),*));
-    let called = if annotated.function.sig.asyncness.is_some() { quote!(#called.await) } else { called };
+    let called = if annotated.function.sig.asyncness.is_some() {
+        quote!(#called.await)
+    } else {
+        // It may block, so it gets a thread where it can.
+        quote!(#private::in_pool(move || #called).await?)
+    };
     let (shared, shared_again) = annotated
         .has_receiver()
         .then(|| {

@@ -1,11 +1,12 @@
 //! Describing a server. What is wrong with the description is found when it is built.
 
 use std::{
+    any::TypeId,
     collections::BTreeMap,
     error::Error,
     fmt,
     future::Future,
-    sync::{Arc, RwLock},
+    sync::{Arc, Mutex, RwLock},
 };
 
 use serde::Serialize;
@@ -20,11 +21,12 @@ use crate::{
     Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
     Server, StateKeys, TemplateRoute, ToolRoute,
     admission::Admission,
-    catalog::{Announced, Catalog, Registry},
+    catalog::{Announced, Catalog, Offered},
     dispatch,
     engine::SlowRoutes,
     handler::{Answer, SharedEndpoint},
     layer::Route,
+    output::Telling,
     route::Entry,
     server::Shared,
 };
@@ -36,6 +38,8 @@ pub struct ServerBuilder {
     instructions: Option<String>,
     limits: Limits,
     states: Extensions,
+    /// A state that was given twice.
+    doubled: Option<&'static str>,
     announced: Announced,
     versions: Vec<Version>,
     routes: Group,
@@ -44,6 +48,7 @@ pub struct ServerBuilder {
     layers: Vec<Box<dyn RouteLayer>>,
     state_keys: StateKeys,
     replay_check: bool,
+    telling: Telling,
 }
 
 impl ServerBuilder {
@@ -53,6 +58,7 @@ impl ServerBuilder {
             instructions: None,
             limits: Limits::default(),
             states: Extensions::default(),
+            doubled: None,
             announced: Announced::default(),
             versions: Version::ALL.to_vec(),
             routes: Group::new(),
@@ -61,6 +67,7 @@ impl ServerBuilder {
             layers: Vec::new(),
             state_keys: StateKeys::of_this_process(),
             replay_check: false,
+            telling: Telling::default(),
         }
     }
 
@@ -94,8 +101,12 @@ impl ServerBuilder {
         self
     }
 
-    /// A value for handlers, taken as [`State<S>`](crate::State). One value per type.
+    /// A value for handlers, taken as [`State<S>`](crate::State). One value per type: give a second one a type of its
+    /// own, for instance as `struct Replica(Database)`.
     pub fn state<S: Clone + Send + Sync + 'static>(mut self, state: S) -> Self {
+        if self.states.has(TypeId::of::<S>()) {
+            self.doubled = Some(std::any::type_name::<S>());
+        }
         self.states.insert(state);
         self
     }
@@ -207,6 +218,21 @@ impl ServerBuilder {
         self
     }
 
+    /// Sends callers the whole chain of an error that a handler returns, not only its own message. Such chains name
+    /// hosts, paths and whatever else libraries found worth saying, so it is for callers that may know all of it.
+    pub fn expose_sources(mut self) -> Self {
+        self.telling = Telling::Sources;
+        self
+    }
+
+    /// Whether callers are told nothing of an error that a handler returns, unless it is a
+    /// [`ToolError`](crate::ToolError): they get a reference, and the log has the error with it. By default they are
+    /// told its own message, and the errors behind it are logged.
+    pub fn mask_errors(mut self, mask: bool) -> Self {
+        self.telling = if mask { Telling::Masked } else { Telling::default() };
+        self
+    }
+
     /// How long clients may keep lists and the description of the server. By default not at all.
     pub fn list_cache(mut self, hint: CacheHint) -> Self {
         self.list_cache = hint;
@@ -227,6 +253,11 @@ impl ServerBuilder {
         if self.versions.is_empty() {
             return Err(BuildError("a server must serve at least one protocol version".to_owned()));
         }
+        if let Some(name) = self.doubled {
+            return Err(BuildError(format!(
+                "there are two states of type {name}, and no way to tell them apart; give one of them a type of its own"
+            )));
+        }
         let mut served = Served::new(self.versions);
         for name in self.custom.keys() {
             if Method::from_name(name).is_some() {
@@ -238,10 +269,10 @@ impl ServerBuilder {
         }
         let mut catalog = Catalog::new(served);
         let Group { tools, prompts, resources, templates } = self.routes;
-        fill(&mut catalog.tools, tools, "tool", &self.states)?;
-        fill(&mut catalog.prompts, prompts, "prompt", &self.states)?;
-        fill(&mut catalog.resources, resources, "resource", &self.states)?;
-        fill(&mut catalog.templates, templates, "template", &self.states)?;
+        fill(&mut catalog, tools, &self.states)?;
+        fill(&mut catalog, prompts, &self.states)?;
+        fill(&mut catalog, resources, &self.states)?;
+        fill(&mut catalog, templates, &self.states)?;
         catalog.settle(&self.announced);
 
         let layers = (!self.layers.is_empty()).then(|| {
@@ -258,6 +289,7 @@ impl ServerBuilder {
             states: self.states,
             announced: self.announced,
             catalog: RwLock::new(Arc::new(catalog)),
+            editing: Mutex::default(),
             custom: self.custom,
             notifier: Notifier::default(),
             list_cache: self.list_cache,
@@ -265,20 +297,20 @@ impl ServerBuilder {
             shutdown: crate::cancel::Cancel::default(),
             state_keys: self.state_keys,
             replay_check: self.replay_check,
+            telling: self.telling,
         }))
     }
 }
 
-fn fill<R: Entry + 'static>(
-    registry: &mut Registry<R>,
+fn fill<R: Offered>(
+    catalog: &mut Catalog,
     routes: Vec<Arc<R>>,
-    kind: &'static str,
     states: &Extensions,
 ) -> Result<(), BuildError> {
-    registry.reserve(routes.len());
+    R::registry(catalog).reserve(routes.len());
     for route in routes {
-        BuildError::check(&*route, kind, states)?;
-        registry.add(route).map_err(|route| BuildError::taken(kind, route.key()))?;
+        BuildError::check(&*route, R::KIND, states)?;
+        catalog.add(route).map_err(|route| BuildError::taken(R::KIND, route.key()))?;
     }
     Ok(())
 }
@@ -305,6 +337,9 @@ impl BuildError {
         let (key, needs) = (route.key(), route.needs());
         if key.is_empty() {
             return Err(Self(format!("a {kind} must have a name")));
+        }
+        if let Some(problem) = route.problem() {
+            return Err(Self(format!("{kind} {key:?}: {problem}")));
         }
         if let Some(problem) = needs.problems.first() {
             return Err(Self(format!("{kind} {key:?}: {problem}")));

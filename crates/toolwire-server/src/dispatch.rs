@@ -26,7 +26,7 @@ use crate::{
     listen,
     output::{IntoToolOutput, ToolError, not_found},
     reply::Prepared,
-    route::{ToolRoute, run_completer},
+    route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
 };
 
 /// Starts the handling of a request whose era, method and headers have passed the ladder.
@@ -62,7 +62,7 @@ pub(crate) fn route(cx: Context) -> Answer {
         Method::Listen => Box::pin(listen::serve(cx)),
         Method::ListTools => list(&cx, |request| catalog.list_tools(request)),
         Method::ListPrompts => list(&cx, |request| catalog.list_prompts(request)),
-        Method::ListResources => list(&cx, |request| catalog.list_resources(request)),
+        Method::ListResources => list_resources(cx, catalog),
         Method::ListResourceTemplates => list(&cx, |request| catalog.list_templates(request)),
         Method::Discover => now(discover(&server, &catalog, cx.0.version)),
         other => now(Err(RpcError::method_not_found(other.as_str()))),
@@ -83,6 +83,19 @@ fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, Rp
         cache: server.list_cache(),
     };
     now(page(&request).map(Reply::Prepared))
+}
+
+/// The fixed resources, then those that templates list when they are asked.
+fn list_resources(cx: Context, catalog: Arc<Catalog>) -> Answer {
+    let listing = match cx.0.peek.cursor.as_deref() {
+        Some(cursor) => read_listing_cursor(cursor)
+            .map(|(number, theirs)| (number, Some(theirs).filter(|text| !text.is_empty()))),
+        None => (catalog.resources.is_empty() && catalog.listings().next().is_some()).then_some((0, None)),
+    };
+    match listing.map(|(number, theirs)| (number, theirs.map(str::to_owned))) {
+        Some((number, theirs)) => Box::pin(run_listing(cx, catalog, number, theirs)),
+        None => list(&cx, |request| catalog.list_resources(request)),
+    }
 }
 
 fn discover(server: &Server, catalog: &Catalog, version: Version) -> Result<Reply, RpcError> {
@@ -106,7 +119,7 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
         return now(Err(RpcError::invalid_params(format!("unknown tool: {name:?}"))));
     };
     if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
-        return now(ToolError::said(text).into_tool_output());
+        return now(ToolError::message(text).into_tool_output());
     }
     let version = cx.0.version;
     // Set once: a request is routed once.
@@ -247,8 +260,10 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::Listen(result) => codec.write(version, result, out),
         Reply::InputRequired(result) => codec.write(version, result, out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
-        // The engine has turned questions into a result of their own before.
-        Reply::Empty | Reply::NeedInput(_) => codec.write(version, EmptyResult::new(), out),
+        // The engine has turned questions into a result of their own before, and routes their failures.
+        Reply::Empty | Reply::NeedInput(_) | Reply::Failed(_) => {
+            codec.write(version, EmptyResult::new(), out)
+        }
         Reply::Prepared(Prepared(bytes)) => {
             // With room for the closing brace, or that would move the whole list again.
             out.reserve_exact(bytes.len() + 1);

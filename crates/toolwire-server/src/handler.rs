@@ -185,6 +185,7 @@ impl HandlerSpec {
     message = "`{Self}` is not a handler",
     label = "not a handler",
     note = "a handler is an async function, or a closure that returns a future; each argument is an extractor such as `Args<T>`, `State<S>` or `Context`, and at most eight of them",
+    note = "a function that is not async may block: write `blocking(f)`, and it gets a thread where it can",
     note = "the future must be `Send`: do not hold an `Rc` or a `std::sync::MutexGuard` across an `.await`"
 )]
 pub trait Handler<In>: Clone + Send + Sync + 'static {
@@ -248,6 +249,8 @@ macro_rules! impl_handler {
         }
     };
 }
+
+pub(crate) use extract;
 
 impl_handler!(A1);
 impl_handler!(A1, A2);

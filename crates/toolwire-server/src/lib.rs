@@ -30,6 +30,7 @@
 
 mod admission;
 mod ask;
+mod blocking;
 mod builder;
 mod cancel;
 mod catalog;
@@ -37,6 +38,7 @@ mod client;
 mod context;
 mod dispatch;
 mod duplex;
+mod edit;
 pub mod engine;
 mod extract;
 mod handler;
@@ -58,10 +60,12 @@ pub use ask::{
     Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceStore, Question,
     Sample, StateKeys, UrlAnswer,
 };
+pub use blocking::{Blocking, MayBlock, blocking};
 pub use builder::{BuildError, ServerBuilder};
 pub use client::{Client, ClientCan};
 pub use context::{Context, Extensions, Principal};
 pub use duplex::ServeError;
+pub use edit::Edit;
 pub use extract::{Args, Extension, Log, Progress, State, Uri};
 pub use handler::{FromContext, Handler, HandlerSpec, Rejection};
 pub use layer::{BoxError, Route, RouteLayer};
@@ -71,8 +75,8 @@ pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, Resou
 pub use parameter::{Extracted, Given, Parameter};
 pub use reply::{Prepared, Reply};
 pub use route::{
-    Complete, Group, IntoCompletion, IntoRoutes, PromptRoute, ResourceRoute, Routes, TemplateRoute,
-    ToolRoute, prompt, resource, template, tool,
+    Complete, Group, IntoCompletion, IntoRoutes, Listed, PageAt, PromptRoute, ResourceRoute, Routes,
+    TemplateRoute, ToolRoute, prompt, resource, template, tool,
 };
 pub use server::Server;
 
@@ -81,6 +85,8 @@ pub use server::Server;
 pub mod __private {
     pub use tokio::try_join;
 
+    pub use crate::blocking::in_pool;
+    pub use crate::output::Failure;
     pub use crate::parameter::{
         Function, Named, NotShown, Shown, Signature, Slot, Values, variable, variable_is_absent, variables,
     };

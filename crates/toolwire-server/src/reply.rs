@@ -10,7 +10,7 @@ use toolwire_protocol::{
     },
 };
 
-use crate::ask::NeedInput;
+use crate::{ask::NeedInput, output::Failure};
 
 /// The result of a request. Layers may look at it and change it.
 #[derive(Clone, Debug)]
@@ -34,6 +34,9 @@ pub enum Reply {
     Custom(RawJson),
     /// Nothing but success.
     Empty,
+    /// The error of a handler. The route makes of it what the caller may know, so that no layer sees this.
+    #[doc(hidden)]
+    Failed(Failure),
     /// A list or a description of the server, serialised when it last changed.
     Prepared(Prepared),
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use toolwire_protocol::{
@@ -15,10 +15,11 @@ use crate::{
     BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, StateKeys,
     TemplateRoute, ToolRoute,
     admission::Admission,
-    catalog::{Announced, Catalog, Registry},
+    catalog::{Announced, Catalog, Offered},
+    edit::Edit,
     engine::SlowRoutes,
     handler::SharedEndpoint,
-    route::Entry,
+    output::Telling,
 };
 
 /// An MCP server, ready to serve any number of clients over any number of transports.
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) states: Extensions,
     pub(crate) announced: Announced,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
+    /// Held by whoever changes the catalog, which may take longer than readers should wait.
+    pub(crate) editing: Mutex<()>,
     pub(crate) custom: BTreeMap<Box<str>, SharedEndpoint>,
     pub(crate) notifier: Notifier,
     pub(crate) codec: ResultCodec,
@@ -58,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) replay_check: bool,
     pub(crate) admission: Admission,
     pub(crate) slow_routes: SlowRoutes,
+    pub(crate) telling: Telling,
 }
 
 impl Server {
@@ -97,18 +101,12 @@ impl Server {
     /// # Errors
     /// When the name is taken, the schema is not valid, or a state is missing.
     pub fn add_tool(&self, route: impl Into<ToolRoute>) -> Result<(), BuildError> {
-        self.add(route.into(), "tool", |catalog| &mut catalog.tools)?;
-        self.shared.notifier.tools_changed();
-        Ok(())
+        self.add(route.into(), Notifier::tools_changed)
     }
 
     /// Removes a tool while serving, and tells clients. Says whether there was one.
     pub fn remove_tool(&self, name: &str) -> bool {
-        let removed = self.change(|catalog| catalog.tools.remove(name));
-        if removed {
-            self.shared.notifier.tools_changed();
-        }
-        removed
+        self.remove::<ToolRoute>(name, Notifier::tools_changed)
     }
 
     /// Adds a prompt while serving, and tells clients.
@@ -116,18 +114,12 @@ impl Server {
     /// # Errors
     /// When the name is taken or a state is missing.
     pub fn add_prompt(&self, route: impl Into<PromptRoute>) -> Result<(), BuildError> {
-        self.add(route.into(), "prompt", |catalog| &mut catalog.prompts)?;
-        self.shared.notifier.prompts_changed();
-        Ok(())
+        self.add(route.into(), Notifier::prompts_changed)
     }
 
     /// Removes a prompt while serving, and tells clients. Says whether there was one.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        let removed = self.change(|catalog| catalog.prompts.remove(name));
-        if removed {
-            self.shared.notifier.prompts_changed();
-        }
-        removed
+        self.remove::<PromptRoute>(name, Notifier::prompts_changed)
     }
 
     /// Adds a resource while serving, and tells clients.
@@ -135,18 +127,12 @@ impl Server {
     /// # Errors
     /// When the URI is taken or a state is missing.
     pub fn add_resource(&self, route: impl Into<ResourceRoute>) -> Result<(), BuildError> {
-        self.add(route.into(), "resource", |catalog| &mut catalog.resources)?;
-        self.shared.notifier.resources_changed();
-        Ok(())
+        self.add(route.into(), Notifier::resources_changed)
     }
 
     /// Removes a resource while serving, and tells clients. Says whether there was one.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        let removed = self.change(|catalog| catalog.resources.remove(uri));
-        if removed {
-            self.shared.notifier.resources_changed();
-        }
-        removed
+        self.remove::<ResourceRoute>(uri, Notifier::resources_changed)
     }
 
     /// Adds a resource template while serving, and tells clients.
@@ -154,18 +140,47 @@ impl Server {
     /// # Errors
     /// When the template is taken or not valid, or a state is missing.
     pub fn add_template(&self, route: impl Into<TemplateRoute>) -> Result<(), BuildError> {
-        self.add(route.into(), "template", |catalog| &mut catalog.templates)?;
-        self.shared.notifier.resources_changed();
-        Ok(())
+        self.add(route.into(), Notifier::resources_changed)
     }
 
     /// Removes a resource template while serving, and tells clients. Says whether there was one.
     pub fn remove_template(&self, uri_template: &str) -> bool {
-        let removed = self.change(|catalog| catalog.templates.remove(uri_template));
-        if removed {
-            self.shared.notifier.resources_changed();
-        }
-        removed
+        self.remove::<TemplateRoute>(uri_template, Notifier::resources_changed)
+    }
+
+    /// Makes several changes that become visible together: clients are told once for each kind, and see all of them or
+    /// none. If `edit` fails, nothing has changed.
+    ///
+    /// Other changes wait meanwhile, so `edit` must not make any by other means than the [`Edit`] it gets.
+    ///
+    /// ```
+    /// use toolwire_server::{Server, tool};
+    ///
+    /// let server = Server::builder("demo", "1.0").tool(tool("one", || async { "1" })).build().unwrap();
+    /// let outcome = server.edit(|edit| {
+    ///     edit.remove_tool("one");
+    ///     edit.add_tool(tool("two", || async { "2" }))?;
+    ///     edit.add_tool(tool("two", || async { "again" }))
+    /// });
+    /// assert!(outcome.is_err());
+    /// assert!(server.remove_tool("one") && !server.remove_tool("two"));
+    /// ```
+    ///
+    /// # Errors
+    /// What `edit` fails with.
+    pub fn edit<T>(
+        &self,
+        edit: impl FnOnce(&mut Edit<'_>) -> Result<T, BuildError>,
+    ) -> Result<T, BuildError> {
+        let editing = self.shared.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = Edit::new(Catalog::clone(&self.catalog()), &self.shared.states);
+        let outcome = edit(&mut changes)?;
+        let (mut catalog, tell) = changes.finish();
+        catalog.settle(&self.shared.announced);
+        *self.shared.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+        drop(editing);
+        tell(&self.shared.notifier);
+        Ok(outcome)
     }
 
     /// Ends every connection in an orderly way: subscriptions get their last message, running requests may
@@ -175,23 +190,29 @@ impl Server {
         self.shared.notifier.close();
     }
 
-    fn add<R: Entry + 'static>(
-        &self,
-        route: R,
-        kind: &'static str,
-        registry: impl FnOnce(&mut Catalog) -> &mut Registry<R>,
-    ) -> Result<(), BuildError> {
-        BuildError::check(&route, kind, &self.shared.states)?;
-        self.change(|catalog| registry(catalog).add(Arc::new(route)))
-            .map_err(|route| BuildError::taken(kind, route.key()))
+    fn add<R: Offered>(&self, route: R, tell: impl FnOnce(&Notifier)) -> Result<(), BuildError> {
+        BuildError::check(&route, R::KIND, &self.shared.states)?;
+        self.change(|catalog| catalog.add(Arc::new(route)))
+            .map_err(|route| BuildError::taken(R::KIND, route.key()))?;
+        tell(&self.shared.notifier);
+        Ok(())
     }
 
+    fn remove<R: Offered>(&self, key: &str, tell: impl FnOnce(&Notifier)) -> bool {
+        let removed = self.change(|catalog| catalog.remove::<R>(key));
+        if removed {
+            tell(&self.shared.notifier);
+        }
+        removed
+    }
+
+    /// Changes the catalog where it is, or a copy of what is changed if somebody holds a snapshot.
     fn change<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
+        let _editing = self.shared.editing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut current = self.shared.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Catalog::clone(&current);
-        let outcome = change(&mut next);
-        next.settle(&self.shared.announced);
-        *current = Arc::new(next);
+        let catalog = Arc::make_mut(&mut current);
+        let outcome = change(catalog);
+        catalog.settle(&self.shared.announced);
         outcome
     }
 
@@ -230,6 +251,11 @@ impl Server {
 
     pub(crate) fn replay_check(&self) -> bool {
         self.shared.replay_check
+    }
+
+    /// How much of an error reaches the caller.
+    pub(crate) fn telling(&self) -> Telling {
+        self.shared.telling
     }
 
     pub(crate) fn state_keys(&self) -> &StateKeys {

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `server` | yes | write servers: [`Server`], [`tool()`], [`prompt()`], [`resource()`], [`template()`] |
 //! | `client` | yes | call servers: [`Client`] |
-//! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource) |
+//! | `macros` | yes | the attributes [`#[tool]`](macro@tool), [`#[prompt]`](macro@prompt), [`#[resource]`](macro@resource), [`#[tools]`](macro@tools), [`#[args]`](macro@args) |
 //! | `stdio` | yes | serve on standard input and output: [`stdio()`] |
 //! | `child` | yes | start servers as child processes: [`ChildProcess`] |
 //! | `unix` | no | serve at a unix socket and connect to one: `UnixSocket`, [`Server::serve_listener`] |
@@ -51,8 +51,8 @@ pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, prompt,
-    resource, routes, template, tool,
+    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, blocking,
+    prompt, resource, routes, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -84,13 +84,17 @@ pub mod prelude {
 
     #[cfg(feature = "client")]
     pub use toolwire_client::Client;
+    #[cfg(feature = "http-client")]
+    pub use toolwire_http::client::Http;
+    #[cfg(feature = "http-server")]
+    pub use toolwire_http::server::{HttpRequest, serve_http};
     #[cfg(feature = "macros")]
     pub use toolwire_macros::{args, prompt, resource, tool, tools};
-    pub use toolwire_protocol::wire::{Content, PromptMessage, ResourceContents};
+    pub use toolwire_protocol::wire::{Content, Meta, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
-        Answer, Args, Ask, Context, Json, Log, Progress, Question, Server, State, ToolError, Uri, prompt,
-        resource, routes, template, tool,
+        Answer, Args, Ask, Context, Extension, Group, Json, Log, NotFound, Principal, Progress, Question,
+        Server, State, ToolError, Uri, prompt, resource, routes, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;
@@ -116,8 +120,8 @@ pub mod __private {
     pub use serde;
     pub use toolwire_server::{
         __private::{
-            Function, Named, NotShown, Shown, Signature, Values, try_join, variable, variable_is_absent,
-            variables,
+            Function, Named, NotShown, Shown, Signature, Values, in_pool, try_join, variable,
+            variable_is_absent, variables,
         },
         Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
         Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,

@@ -46,7 +46,7 @@ struct Sum {
 }
 
 async fn add(Args(Addends { a, b }): Args<Addends>) -> Result<Json<Sum>, ToolError> {
-    let sum = a.checked_add(b).ok_or_else(|| ToolError::said("the sum is too large"))?;
+    let sum = a.checked_add(b).ok_or_else(|| ToolError::message("the sum is too large"))?;
     Ok(Json(Sum { sum }))
 }
 
@@ -60,7 +60,7 @@ async fn echo(Args(echo): Args<Echo>) -> String {
 }
 
 async fn fail() -> Result<String, ToolError> {
-    Err(ToolError::said("this tool always fails"))
+    Err(ToolError::message("this tool always fails"))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -84,7 +84,7 @@ async fn change(cx: Context) -> &'static str {
 }
 
 async fn nap(stream: Option<Extension<LegacyStream>>) -> Result<&'static str, ToolError> {
-    let Extension(stream) = stream.ok_or_else(|| ToolError::said("there is no stream to close"))?;
+    let Extension(stream) = stream.ok_or_else(|| ToolError::message("there is no stream to close"))?;
     stream.close();
     tokio::time::sleep(NAP).await;
     Ok("rested")

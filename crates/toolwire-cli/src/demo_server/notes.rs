@@ -43,7 +43,7 @@ pub(super) async fn add_note(
     State(notes): State<Notes>,
     cx: Context,
 ) -> toolwire::Result<Vec<Content>> {
-    let full = || ToolError::said(format!("there are {MAX_NOTES} notes already, and no more room"));
+    let full = || ToolError::message(format!("there are {MAX_NOTES} notes already, and no more room"));
     let number = notes.next().ok_or_else(full)?;
     let (uri, name) = (format!("demo://notes/{number}"), format!("note {number}"));
     let text: Arc<str> = text.into();

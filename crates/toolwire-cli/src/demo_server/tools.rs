@@ -32,7 +32,7 @@ pub(super) struct Sum {
 
 pub(super) async fn add(Args(Addends { a, b }): Args<Addends>) -> Result<Json<Sum>, ToolError> {
     let sum =
-        a.checked_add(b).ok_or_else(|| ToolError::said("the sum is too large; choose smaller numbers"))?;
+        a.checked_add(b).ok_or_else(|| ToolError::message("the sum is too large; choose smaller numbers"))?;
     Ok(Json(Sum { sum }))
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn echo(Args(echo): Args<Echo>) -> String {
 }
 
 pub(super) async fn fail() -> Result<String, ToolError> {
-    Err(ToolError::said("this tool always fails; nothing was done"))
+    Err(ToolError::message("this tool always fails; nothing was done"))
 }
 
 /// The arguments of `count`.

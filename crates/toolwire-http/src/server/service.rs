@@ -441,8 +441,7 @@ enum Asked {
     Legacy(PendingResponse),
 }
 
-/// Makes the HTTP request available to handlers, as `Extension<Arc<http::request::Parts>>`, and tells them who
-/// sent it.
+/// Makes the HTTP request available to handlers, as [`HttpRequest`](super::HttpRequest), and tells them who sent it.
 pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     let mut extensions = Extensions::default();
     if let Some(principal) = parts.extensions.get::<Principal>() {

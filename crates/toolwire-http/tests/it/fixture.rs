@@ -10,9 +10,9 @@ use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
 };
-use toolwire_http::server::{HttpBuilder, HttpService};
+use toolwire_http::server::{HttpBuilder, HttpRequest, HttpService};
 use toolwire_protocol::{ErrorCode, classify::Fault};
-use toolwire_server::{Args, Context, Extension, Log, Progress, Server, State, ToolError, tool};
+use toolwire_server::{Args, Context, Log, Progress, Server, State, ToolError, tool};
 
 /// What handlers report, and what they wait for.
 #[derive(Clone)]
@@ -98,16 +98,16 @@ async fn flood(log: Log, State(stage): State<Stage>) -> &'static str {
 }
 
 async fn needy() -> Result<String, ToolError> {
-    let required = serde_json::from_value(json!({ "sampling": {} })).map_err(|_| ToolError::said("?"))?;
-    Err(ToolError::Fault(Fault::MissingClientCapability { required }.rpc_error()))
+    let required = serde_json::from_value(json!({ "sampling": {} })).map_err(|_| ToolError::message("?"))?;
+    Err(ToolError::Rpc(Fault::MissingClientCapability { required }.rpc_error()))
 }
 
 async fn relays() -> Result<String, ToolError> {
-    Err(ToolError::fault(ErrorCode::HEADER_MISMATCH, "from upstream"))
+    Err(ToolError::rpc(ErrorCode::HEADER_MISMATCH, "from upstream"))
 }
 
-async fn agent(Extension(parts): Extension<Arc<http::request::Parts>>) -> String {
-    parts.headers.get("user-agent").and_then(|value| value.to_str().ok()).unwrap_or("?").to_owned()
+async fn agent(request: HttpRequest) -> String {
+    request.header("user-agent").unwrap_or("?").to_owned()
 }
 
 fn mirrored() -> toolwire_server::ToolRoute {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod by_hand;
+mod errors;
 mod service;
 mod session;
 mod with_macros;

@@ -38,6 +38,20 @@ wire_struct! {
     }
 }
 
+impl CompletionArgument {
+    /// The argument of this name, for which nothing has been typed yet.
+    pub fn of(name: impl Into<String>) -> Self {
+        Self::new(name, "")
+    }
+
+    /// What has been typed so far.
+    #[must_use]
+    pub fn typed(mut self, value: impl Into<String>) -> Self {
+        self.value = value.into();
+        self
+    }
+}
+
 wire_struct! {
     /// What has been filled in already.
     pub struct CompletionContext {

@@ -20,6 +20,20 @@ wire_struct! {
     }
 }
 
+impl Implementation {
+    /// A program of this name, of version 0.0.0 until [`version`](Self::version) says otherwise.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self::new(name, "0.0.0")
+    }
+
+    /// The program's version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+}
+
 wire_struct! {
     /// A picture for a user interface, since 2025-11-25.
     pub struct Icon {

@@ -37,6 +37,21 @@ wire_struct! {
     }
 }
 
+impl Resource {
+    /// The resource at this URI, which is also its name until [`named`](Self::named) gives it another one.
+    pub fn at(uri: impl Into<String>) -> Self {
+        let uri = uri.into();
+        Self::new(uri.clone(), uri)
+    }
+
+    /// The resource's name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+}
+
 wire_struct! {
     /// A family of resources with a common URI template.
     pub struct ResourceTemplate {
@@ -59,6 +74,22 @@ wire_struct! {
     }
 }
 
+impl ResourceTemplate {
+    /// The resources at the URIs that fit this template, which is also its name until [`named`](Self::named) gives it
+    /// another one.
+    pub fn at(uri_template: impl Into<String>) -> Self {
+        let uri_template = uri_template.into();
+        Self::new(uri_template.clone(), uri_template)
+    }
+
+    /// The template's name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+}
+
 wire_struct! {
     /// The contents of a resource that is text.
     pub struct TextResourceContents {
@@ -73,6 +104,20 @@ wire_struct! {
     }
 }
 
+impl TextResourceContents {
+    /// The contents of the resource at this URI, which are empty until [`text`](Self::text) gives them.
+    pub fn at(uri: impl Into<String>) -> Self {
+        Self::new(uri, "")
+    }
+
+    /// The contents.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
+    }
+}
+
 wire_struct! {
     /// The contents of a resource that is not text.
     pub struct BlobResourceContents {
@@ -84,6 +129,20 @@ wire_struct! {
         blob: String,
         /// Metadata.
         meta as "_meta"?: Meta,
+    }
+}
+
+impl BlobResourceContents {
+    /// The contents of the resource at this URI, which are empty until [`bytes`](Self::bytes) gives them.
+    pub fn at(uri: impl Into<String>) -> Self {
+        Self::new(uri, "")
+    }
+
+    /// The contents, which travel as Base64.
+    #[must_use]
+    pub fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.blob = STANDARD.encode(bytes);
+        self
     }
 }
 

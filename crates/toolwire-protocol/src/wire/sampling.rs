@@ -131,6 +131,20 @@ wire_struct! {
     }
 }
 
+impl CreateMessageResult {
+    /// What the assistant said. [`by`](Self::by) names the model.
+    pub fn said(content: impl Into<Content>) -> Self {
+        Self::new(Role::Assistant, OneOrMany::One(content.into()), "")
+    }
+
+    /// The model that said it.
+    #[must_use]
+    pub fn by(mut self, model: impl Into<String>) -> Self {
+        self.model = model.into();
+        self
+    }
+}
+
 wire_enum! {
     /// Why a model stopped.
     pub open enum StopReason {

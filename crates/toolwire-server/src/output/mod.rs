@@ -5,7 +5,8 @@ mod prompt;
 mod resource;
 mod tool;
 
-pub use error::{NotFound, ToolError};
+pub(crate) use error::Telling;
+pub use error::{Failure, NotFound, ToolError};
 pub use prompt::IntoPrompt;
 pub(crate) use resource::not_found;
 pub use resource::{IntoResource, ResourceInfo};

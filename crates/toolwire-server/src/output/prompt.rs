@@ -5,7 +5,7 @@ use toolwire_protocol::{
     wire::{Content, GetPromptResult, PromptMessage, Role},
 };
 
-use super::error::rpc_error;
+use super::Failure;
 use crate::{Reply, layer::BoxError};
 
 /// A return type of a prompt.
@@ -63,6 +63,9 @@ impl IntoPrompt for &'static str {
 
 impl<T: IntoPrompt, E: Into<BoxError>> IntoPrompt for Result<T, E> {
     fn into_prompt(self) -> Result<Reply, RpcError> {
-        self.map_err(|error| rpc_error(error.into()))?.into_prompt()
+        match self {
+            Ok(output) => output.into_prompt(),
+            Err(error) => Ok(Reply::Failed(Failure::new(error.into()))),
+        }
     }
 }

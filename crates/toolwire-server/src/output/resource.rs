@@ -11,7 +11,7 @@ use toolwire_protocol::{
     },
 };
 
-use super::{Json, NotFound, error::rpc_error};
+use super::{Failure, Json, NotFound};
 use crate::{Reply, layer::BoxError};
 
 /// What is known of the resource that is being read.
@@ -105,7 +105,10 @@ impl<T: IntoResource, E: Into<BoxError>> IntoResource for Result<T, E> {
             Ok(output) => output.into_resource(info),
             Err(error) => {
                 let error = error.into();
-                Err(if error.is::<NotFound>() { not_found(info.uri) } else { rpc_error(error) })
+                if error.is::<NotFound>() {
+                    return Err(not_found(info.uri));
+                }
+                Ok(Reply::Failed(Failure::new(error)))
             }
         }
     }

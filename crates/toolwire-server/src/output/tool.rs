@@ -7,7 +7,7 @@ use toolwire_protocol::{
     wire::{CallToolResult, Content},
 };
 
-use super::ToolError;
+use super::{Failure, ToolError};
 use crate::{Reply, handler::HandlerSpec, layer::BoxError};
 
 /// A return type of a tool.
@@ -105,8 +105,8 @@ impl IntoToolOutput for () {
 impl IntoToolOutput for ToolError {
     fn into_tool_output(self) -> Result<Reply, RpcError> {
         match self {
-            Self::Said(text) => CallToolResult::error(text).into_tool_output(),
-            Self::Fault(error) => Err(error),
+            Self::Message(text) => CallToolResult::error(text).into_tool_output(),
+            Self::Rpc(error) => Err(error),
         }
     }
 }
@@ -115,7 +115,7 @@ impl<T: IntoToolOutput, E: Into<BoxError>> IntoToolOutput for Result<T, E> {
     fn into_tool_output(self) -> Result<Reply, RpcError> {
         match self {
             Ok(output) => output.into_tool_output(),
-            Err(error) => ToolError::from_any(error.into()).into_tool_output(),
+            Err(error) => Ok(Reply::Failed(Failure::new(error.into()))),
         }
     }
 

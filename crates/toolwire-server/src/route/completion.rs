@@ -7,7 +7,7 @@ use toolwire_protocol::{
     wire::{CompleteRequestParams, CompleteResult, Completion},
 };
 
-use crate::{Context, layer::BoxError, output::ToolError};
+use crate::{Context, layer::BoxError, output::Failure};
 
 /// What is to be completed.
 #[derive(Clone, Debug)]
@@ -82,23 +82,20 @@ pub struct FromFunction<V>(std::marker::PhantomData<V>);
 /// What the function of a completion may return.
 pub trait IntoValues {
     #[doc(hidden)]
-    fn into_values(self) -> Result<Vec<String>, RpcError>;
+    fn into_values(self) -> Result<Vec<String>, Failure>;
 }
 
 impl<S: Into<String>> IntoValues for Vec<S> {
-    fn into_values(self) -> Result<Vec<String>, RpcError> {
+    fn into_values(self) -> Result<Vec<String>, Failure> {
         Ok(self.into_iter().map(Into::into).collect())
     }
 }
 
 impl<V: IntoValues, E: Into<BoxError>> IntoValues for Result<V, E> {
-    fn into_values(self) -> Result<Vec<String>, RpcError> {
+    fn into_values(self) -> Result<Vec<String>, Failure> {
         match self {
             Ok(values) => values.into_values(),
-            Err(error) => Err(match ToolError::from_any(error.into()) {
-                ToolError::Fault(error) => error,
-                ToolError::Said(text) => RpcError::internal(text),
-            }),
+            Err(error) => Err(Failure::new(error.into())),
         }
     }
 }
@@ -111,8 +108,11 @@ where
 {
     fn into_completer(self) -> Completer {
         Completer(Arc::new(move |complete| {
+            let telling = complete.context.server().telling();
             let values = self(complete);
-            Box::pin(async move { values.await.into_values() })
+            Box::pin(async move {
+                values.await.into_values().map_err(|failure| failure.rpc_error(telling, &"the completion"))
+            })
         }))
     }
 }

@@ -2,6 +2,7 @@
 
 mod completion;
 mod group;
+mod listing;
 mod prompt;
 mod resource;
 mod tool;
@@ -9,6 +10,10 @@ mod tool;
 pub use completion::{Complete, IntoCompletion};
 pub(crate) use completion::{Completers, run as run_completer};
 pub use group::{Group, IntoRoutes, Routes};
+pub use listing::{Listed, PageAt};
+pub(crate) use listing::{
+    Lister, cursor as listing_cursor, read_cursor as read_listing_cursor, run as run_listing,
+};
 pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};
@@ -37,6 +42,14 @@ pub(crate) trait Entry: fmt::Debug + Send + Sync {
     fn key(&self) -> &str;
     /// What it needs.
     fn needs(&self) -> &Needs;
+    /// Whether it offers completions.
+    fn completes(&self) -> bool {
+        false
+    }
+    /// What is wrong with its key.
+    fn problem(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Setters that every route has.

@@ -10,6 +10,7 @@ use toolwire_protocol::{
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
 use crate::{
+    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::IntoPrompt,
 };
@@ -51,8 +52,16 @@ where
         let handler = handler.clone();
         Box::pin(async move {
             let name = cx.target().unwrap_or_default().to_owned();
+            let telling = cx.server().telling();
             let rejection = match handler.call(cx).await {
-                Ok(output) => return output.into_prompt(),
+                Ok(output) => {
+                    return match output.into_prompt()? {
+                        Reply::Failed(failure) => {
+                            Err(failure.rpc_error(telling, &format_args!("prompt {name:?}")))
+                        }
+                        reply => Ok(reply),
+                    };
+                }
                 Err(rejection) => rejection.reason(),
             };
             Err(match rejection {
@@ -117,6 +126,10 @@ impl Entry for PromptRoute {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn completes(&self) -> bool {
+        !self.completers.is_empty()
     }
 }
 

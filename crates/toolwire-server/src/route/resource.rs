@@ -7,8 +7,9 @@ use toolwire_protocol::{
     wire::{Annotations, Resource, ResourceTemplate},
 };
 
-use super::{Completers, Entry, IntoCompletion, Needs, described};
+use super::{Completers, Entry, IntoCompletion, Lister, Needs, described};
 use crate::{
+    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoResource, ResourceInfo},
 };
@@ -30,6 +31,7 @@ pub struct TemplateRoute {
     pub(crate) endpoint: SharedEndpoint,
     pub(crate) needs: Needs,
     pub(crate) completers: Completers,
+    pub(crate) lister: Option<Lister>,
 }
 
 /// Makes a resource of a handler. Until [`name`](ResourceRoute::name) gives it one, its name is its URI.
@@ -89,6 +91,7 @@ where
         endpoint: endpoint(handler),
         needs,
         completers: Completers::default(),
+        lister: None,
     }
 }
 
@@ -102,10 +105,16 @@ where
         Box::pin(async move {
             let uri = cx.target().unwrap_or_default().to_owned();
             let mime_type = cx.resource_mime_type();
+            let telling = cx.server().telling();
             let rejection = match handler.call(cx).await {
                 Ok(output) => {
                     let info = ResourceInfo { uri: &uri, mime_type: mime_type.as_deref() };
-                    return output.into_resource(info);
+                    return match output.into_resource(info)? {
+                        Reply::Failed(failure) => {
+                            Err(failure.rpc_error(telling, &format_args!("resource {uri:?}")))
+                        }
+                        reply => Ok(reply),
+                    };
                 }
                 Err(rejection) => rejection.reason(),
             };
@@ -212,6 +221,10 @@ impl Entry for TemplateRoute {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn completes(&self) -> bool {
+        !self.completers.is_empty()
     }
 }
 

@@ -11,6 +11,7 @@ use toolwire_protocol::{
 
 use super::{Entry, Needs, described};
 use crate::{
+    Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
     parameter::unknown,
@@ -29,6 +30,9 @@ pub struct ToolRoute {
     /// Whether it ignores arguments it does not know, and reads numbers and booleans from strings.
     pub(crate) lenient: bool,
 }
+
+/// How long the name of a tool may be, by the specification.
+const MAX_NAME: usize = 128;
 
 /// Makes a tool of a handler.
 ///
@@ -52,7 +56,15 @@ where
         let handler = handler.clone();
         Box::pin(async move {
             let rejection = match handler.call(cx.clone()).await {
-                Ok(output) => return output.into_tool_output(),
+                Ok(output) => {
+                    return match output.into_tool_output()? {
+                        Reply::Failed(failure) => {
+                            let name = format!("tool {:?}", cx.target().unwrap_or_default());
+                            failure.told(cx.server().telling(), &name).into_tool_output()
+                        }
+                        reply => Ok(reply),
+                    };
+                }
                 Err(rejection) => rejection.reason(),
             };
             match rejection {
@@ -64,7 +76,7 @@ where
                         Some(route) => route.explain(&cx.arguments(), &reason),
                         None => reason,
                     };
-                    ToolError::said(text).into_tool_output()
+                    ToolError::message(text).into_tool_output()
                 }
             }
         })
@@ -231,6 +243,18 @@ impl Entry for ToolRoute {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn problem(&self) -> Option<String> {
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+        if let Some(letter) = self.tool.name.chars().find(|letter| !allowed(*letter)) {
+            return Some(format!(
+                "its name has {letter:?} in it; names of tools consist of ASCII letters, digits, `_`, `-`, `.` and `/`"
+            ));
+        }
+        let length = self.tool.name.len();
+        (length > MAX_NAME)
+            .then(|| format!("its name has {length} letters; {MAX_NAME} are the most that clients take"))
     }
 }
 

@@ -3,5 +3,6 @@
 
 mod admission;
 mod asking;
+mod offers;
 mod rough;
 mod wire;

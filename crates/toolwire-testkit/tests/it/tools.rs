@@ -168,7 +168,7 @@ async fn that_break_their_output_schema_are_our_error() {
         result
     };
     let mute = || async { "no structured content at all" };
-    let failing = || async { Err::<String, _>(ToolError::said("the disk is full")) };
+    let failing = || async { Err::<String, _>(ToolError::message("the disk is full")) };
     let server = Server::builder("tools", "1.0")
         .tool(tool("liar", liar).output_schema(schema.clone()))
         .tool(tool("mute", mute).output_schema(schema.clone()))
@@ -233,7 +233,7 @@ async fn that_panic_disturb_nobody() {
 
 #[tokio::test]
 async fn fail_in_words_or_in_codes() {
-    let fault = || async { Err::<String, _>(ToolError::fault(ErrorCode(4711), "no such account")) };
+    let fault = || async { Err::<String, _>(ToolError::rpc(ErrorCode(4711), "no such account")) };
     let number = || async { "x".parse::<u8>().map(|number| number.to_string()) };
     let server = Server::builder("tools", "1.0")
         .tool(tool("said", || async { Err::<String, _>("try another city") }))

@@ -84,3 +84,26 @@ fn a_wrong_schema_that_was_not_needed_before_is_no_panic() {
     let route = tool("wrong", || async { Json(Wrong) });
     assert!(route.output.unwrap().check().unwrap_err().contains("output schema is not valid"));
 }
+
+#[test]
+fn a_name_that_clients_refuse_is_found_when_the_server_is_built() {
+    let named = |name: &str| tool(name, || async { "" });
+    assert_eq!(
+        problem_of(named("has space")),
+        "tool \"has space\": its name has ' ' in it; names of tools consist of ASCII letters, digits, `_`, `-`, `.` and `/`"
+    );
+    assert!(problem_of(named("naïve")).contains("'ï'"));
+    assert!(problem_of(named(&"n".repeat(129))).contains("129 letters"));
+    for name in ["a", "get_user.v2-1/x", &"n".repeat(128)] {
+        assert!(Server::builder("test", "1.0").tool(named(name)).build().is_ok(), "{name}");
+    }
+    let server = Server::builder("test", "1.0").build().unwrap();
+    assert!(server.add_tool(named("has space")).is_err());
+}
+
+#[test]
+fn two_states_of_one_type_are_found_when_the_server_is_built() {
+    let error =
+        Server::builder("test", "1.0").state(1_u8).state(2_u16).state(3_u8).build().map(|_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("there are two states of type u8"), "{error}");
+}

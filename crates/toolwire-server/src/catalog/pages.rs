@@ -1,0 +1,101 @@
+//! Pages of lists that were serialised already.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use toolwire_protocol::{RpcError, Version};
+
+use crate::reply::Prepared;
+
+/// How many bytes of pages are kept of one kind of routes. Beyond that, all are forgotten and those that are still asked
+/// for are written again.
+pub(super) const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Serialised pages by version and the number of their first item.
+#[derive(Debug, Default)]
+pub(super) struct Pages(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    pages: HashMap<(Version, usize), Prepared>,
+    bytes: usize,
+}
+
+impl Pages {
+    /// The page of this key, which `write` writes if it is not there. Without a key it is not kept.
+    pub(super) fn page(
+        &self,
+        key: Option<(Version, usize)>,
+        write: &dyn Fn(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> Result<Prepared, RpcError> {
+        let Some(key) = key else { return written(write) };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = kept.pages.get(&key) {
+            return Ok(page.clone());
+        }
+        let page = written(write)?;
+        kept.keep(key, &page);
+        Ok(page)
+    }
+
+    pub(super) fn clear(&mut self) {
+        let kept = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if kept.bytes > 0 {
+            *kept = Kept::default();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn count_and_bytes(&self) -> (usize, usize) {
+        let kept = self.0.lock().unwrap();
+        (kept.pages.len(), kept.bytes)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, key: (Version, usize), page: &Prepared) {
+        let bytes = page.0.len();
+        if self.bytes + bytes > MAX_KEPT_BYTES {
+            *self = Self::default();
+        }
+        if bytes <= MAX_KEPT_BYTES {
+            self.bytes += bytes;
+            self.pages.insert(key, page.clone());
+        }
+    }
+}
+
+fn written(write: &dyn Fn(&mut Vec<u8>) -> Result<(), serde_json::Error>) -> Result<Prepared, RpcError> {
+    let mut bytes = Vec::new();
+    write(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "a list could not be serialised");
+        RpcError::internal("the list could not be serialised")
+    })?;
+    Ok(Prepared(bytes.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_by_its_bytes() {
+        let pages = Pages::default();
+        let page = |key, size| {
+            let page = pages.page(Some((Version::V2025_11_25, key)), &|out| {
+                out.resize(size, b' ');
+                Ok(())
+            });
+            assert_eq!(page.unwrap().0.len(), size);
+        };
+        page(0, MAX_KEPT_BYTES / 2);
+        page(1, MAX_KEPT_BYTES / 2);
+        assert_eq!(pages.count_and_bytes(), (2, MAX_KEPT_BYTES));
+        page(2, 7);
+        assert_eq!(pages.count_and_bytes(), (1, 7));
+        page(3, MAX_KEPT_BYTES + 1);
+        assert_eq!(pages.count_and_bytes(), (0, 0));
+    }
+}
