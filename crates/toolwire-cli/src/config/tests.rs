@@ -290,9 +290,9 @@ fn nothing_of_a_project_is_replaced_or_read_before_it_is_trusted() {
     let mut found = find_in(&places, &Host::ALL);
     let [a, b, c] = &found.servers[..] else { panic!("{found:?}") };
     for server in [a, b] {
-        assert_eq!(server.address.as_ref().unwrap_err().code(), crate::failure::Code::NotTrusted);
+        assert_eq!(server.address.as_ref().unwrap_err().code(), Code::NotTrusted);
     }
-    assert_eq!(c.address.as_ref().unwrap_err().code(), crate::failure::Code::ConfigBroken);
+    assert_eq!(c.address.as_ref().unwrap_err().code(), Code::ConfigBroken);
     let [a, b] = [a, b].map(|server| server.pending.as_ref().unwrap());
     assert!(
         whole(&a.address).contains("${TOKEN}") && whole(&b.address).contains("${BASE}/mcp?t=${env:TOKEN}")

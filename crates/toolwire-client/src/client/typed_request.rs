@@ -140,7 +140,8 @@ impl Client {
         let log_level = options.log_level.or_else(|| self.settings().log_level);
         let meta = RequestMeta { progress_token: None, log_level, own: options.meta.as_ref() };
         let with_progress = options.progress.is_some();
-        let request = self.requester().request_about(self.envelope(), method, params, meta, with_progress, about);
+        let request =
+            self.requester().request_about(self.envelope(), method, params, meta, with_progress, about);
         let request = request.map_err(|error| Error::invalid_params(method, error))?;
         let failure = match self.requester().carry(request, true, options.progress.as_mut(), pace).await {
             Ok(result) => return Ok(result),

@@ -144,7 +144,7 @@ pub(crate) async fn newer(remote: &Remote, patience: Duration) -> Option<String>
     if other.path() == url.path() {
         return None;
     }
-    match post(&client(&url, patience)?, other.clone(), &remote.headers).await {
+    match Viewer::new(patience).post(&other, &remote.headers).await {
         Look::Answer(answer) if answer.is_server() => Some(shown(&other)),
         _ => None,
     }
