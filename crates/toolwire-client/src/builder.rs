@@ -279,7 +279,9 @@ impl ClientBuilder {
     /// When there is no connection, no answer, or no protocol version in common.
     pub async fn connect<Kind, C: Connector<Kind>>(self, connector: C) -> Result<Client, Error> {
         let Self { info, settings, handlers, eras } = self;
-        connect(Plan { info, settings, handlers: Arc::new(handlers), eras }, connector, None).await
+        let plan = Plan { info, settings, handlers: Arc::new(handlers), eras };
+        // It happens once, so it need not make the futures of all callers large.
+        Box::pin(connect(plan, connector, None)).await
     }
 }
 
@@ -302,7 +304,7 @@ impl ReconnectingBuilder {
     ) -> Result<Client, Error> {
         let ClientBuilder { info, settings, handlers, eras } = self.builder;
         let plan = Plan { info, settings, handlers: Arc::new(handlers), eras };
-        connect(plan, connector, Some(Keep::new(self.reconnect))).await
+        Box::pin(connect(plan, connector, Some(Keep::new(self.reconnect)))).await
     }
 }
 

@@ -99,7 +99,7 @@ fn code(error: &Error) -> Code {
         ErrorKind::Connect => Code::Unreachable,
         ErrorKind::NoCommonVersion => Code::NoCommonVersion,
         ErrorKind::NotInThisVersion | ErrorKind::NotAdvertised => Code::NotSupported,
-        ErrorKind::InvalidResponse | ErrorKind::TooManyPages => Code::InvalidAnswer,
+        ErrorKind::InvalidResponse | ErrorKind::TooManyPages | ErrorKind::TooLarge => Code::InvalidAnswer,
         ErrorKind::InvalidParams => Code::InvalidArguments,
         ErrorKind::Unanswerable => Code::Unanswerable,
         _ => Code::Other,

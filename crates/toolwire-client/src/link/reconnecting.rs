@@ -111,7 +111,9 @@ impl Line {
                 Status::Up(link) => Ending::Last(link),
                 Status::Starting | Status::Down => Ending::Lost,
             };
-            current.why.get_or_insert_with(|| why.into());
+            if !matches!(ending, Ending::Before) {
+                current.why = Some(why.into());
+            }
         });
         ending
     }

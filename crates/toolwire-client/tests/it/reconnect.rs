@@ -227,6 +227,7 @@ async fn a_server_that_is_another_one_now_is_given_up() {
     });
     let error = outcome.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::NotSent), "{error}");
+    assert!(error.to_string().contains("not what it was"), "{error}");
     let [first, ConnectionState::Closed(why)] = &*starts.heard() else { panic!("{:?}", starts.heard()) };
     assert_eq!(*first, lost());
     assert!(why.contains("not what it was") && why.contains("2026-07-28"), "{why}");

@@ -243,6 +243,24 @@ async fn next_change(server: &Server, listener: &mut Listener) -> Option<Change>
 
 #[tokio::test]
 async fn a_listener_survives_the_restart_of_its_server() {
+    survives_a_restart(async |_, serving| {
+        serving.abort();
+        let _ = serving.await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_listener_survives_a_server_that_is_shut_down_in_order() {
+    survives_a_restart(async |server, serving| {
+        server.shutdown();
+        timeout(PATIENCE, serving).await.unwrap().unwrap();
+    })
+    .await;
+}
+
+/// A listener goes on after its server was ended like this and another has taken its place.
+async fn survives_a_restart(end: impl AsyncFn(&Server, JoinHandle<()>)) {
     for version in VERSIONS {
         let logs = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&logs);
@@ -255,8 +273,7 @@ async fn a_listener_survives_the_restart_of_its_server() {
         let mut listener = client.listen().resource("file:///a").await.unwrap();
         let updated = Some(Change::Updated("file:///a".to_owned()));
         assert_eq!(next_change(&old, &mut listener).await, updated, "{version}");
-        serving.abort();
-        let _ = serving.await;
+        end(&old, serving).await;
         let new = server();
         let (_, serving) = serve(address, new.clone()).await;
         // Nobody calls anything: the listener alone finds out. What the old server said last may still be told.
