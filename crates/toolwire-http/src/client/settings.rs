@@ -30,10 +30,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause that this side makes of its own accord.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long to wait before attempt number `attempt`, which counts from zero: what the server asked for at least.
+/// The longest pause that a server can ask for.
+const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// How long to wait before attempt number `attempt`, which counts from zero: what the server asked for at least, up to
+/// an hour.
 pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
     let own = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt)).min(LONGEST_PAUSE);
-    own.max(asked.unwrap_or_default())
+    own.max(asked.unwrap_or_default().min(LONGEST_ASKED_PAUSE))
 }
 
 /// How much a client takes from its server. All limits are finite; change those that do not fit.
@@ -104,5 +108,6 @@ mod tests {
         assert_eq!(pause(u32::MAX, None), LONGEST_PAUSE);
         assert_eq!(pause(0, Some(Duration::from_millis(500))), Duration::from_millis(500));
         assert_eq!(pause(9, Some(Duration::from_secs(3600))), Duration::from_secs(3600));
+        assert_eq!(pause(0, Some(Duration::MAX)), Duration::from_secs(3600));
     }
 }
