@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use tempfile::TempDir;
 
 use super::{places::System, *};
-use crate::target::{Command, Remote};
+use crate::{
+    failure::Code,
+    target::{Command, Remote},
+};
 
 /// A machine with files in a home directory, and a project below it.
 struct Machine {
@@ -252,6 +255,7 @@ fn a_wrong_name_is_answered_with_close_ones() {
     assert_eq!(hint("gihtub"), "did you mean github?");
     assert_eq!(hint("cursor:file"), "did you mean filesystem?");
     assert!(hint("zzz").starts_with("toolwire lists those"));
+    assert_eq!(hint("localhost:3000"), "did you mean http://localhost:3000/mcp?");
     let machine = machine.with(".gemini/settings.json", "{");
     let failure = names::choose(&machine.find(), "zzz").unwrap_err();
     assert!(failure.advice().unwrap().contains(".gemini/settings.json:1:"), "{failure:?}");
@@ -290,9 +294,9 @@ fn nothing_of_a_project_is_replaced_or_read_before_it_is_trusted() {
     let mut found = find_in(&places, &Host::ALL);
     let [a, b, c] = &found.servers[..] else { panic!("{found:?}") };
     for server in [a, b] {
-        assert_eq!(server.address.as_ref().unwrap_err().code(), crate::failure::Code::NotTrusted);
+        assert_eq!(server.address.as_ref().unwrap_err().code(), Code::NotTrusted);
     }
-    assert_eq!(c.address.as_ref().unwrap_err().code(), crate::failure::Code::ConfigBroken);
+    assert_eq!(c.address.as_ref().unwrap_err().code(), Code::ConfigBroken);
     let [a, b] = [a, b].map(|server| server.pending.as_ref().unwrap());
     assert!(
         whole(&a.address).contains("${TOKEN}") && whole(&b.address).contains("${BASE}/mcp?t=${env:TOKEN}")
