@@ -72,13 +72,23 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent() {
         fs::create_dir_all(above)?;
     }
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
+    match private_folder().create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         done => done,
     }
+}
+
+#[cfg(unix)]
+fn private_folder() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// The folders of a user are private already.
+#[cfg(not(unix))]
+fn private_folder() -> DirBuilder {
+    DirBuilder::new()
 }
 
 /// The file that is meant, where links lead.

@@ -7,10 +7,10 @@
 //! What it cannot help: somebody who kills both, and a group that was started in the very moment before.
 
 #[cfg(unix)]
-pub(crate) use unix::{NAME, run, watch};
+pub(crate) use unix::{NAME, prepare, run, watch};
 
 #[cfg(not(unix))]
-pub(crate) use elsewhere::{NAME, run, watch};
+pub(crate) use elsewhere::{NAME, prepare, run, watch};
 
 #[cfg(unix)]
 mod unix {
@@ -46,9 +46,18 @@ mod unix {
         }
     }
 
-    fn tell(sign: char, group: u32) -> bool {
+    /// Starts the watchdog, before there is anything to watch: a child is told of as soon as it is there.
+    pub(crate) fn prepare() {
+        dog();
+    }
+
+    fn dog() -> Option<&'static Mutex<ChildStdin>> {
         static DOG: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
-        let Some(dog) = DOG.get_or_init(|| start().map(Mutex::new)) else { return false };
+        DOG.get_or_init(|| start().map(Mutex::new)).as_ref()
+    }
+
+    fn tell(sign: char, group: u32) -> bool {
+        let Some(dog) = dog() else { return false };
         let mut pipe = dog.lock().unwrap_or_else(PoisonError::into_inner);
         // In one piece, and few of them fill no pipe.
         pipe.write_all(format!("{sign}{group}\n").as_bytes()).is_ok()
@@ -97,6 +106,9 @@ mod elsewhere {
 
     /// The argument that would make this program a watchdog.
     pub(crate) const NAME: &str = "__watchdog";
+
+    /// There is none here.
+    pub(crate) fn prepare() {}
 
     /// There are no groups here: the child learns from the end of its input.
     pub(crate) fn watch(_: ChildHandle) {}

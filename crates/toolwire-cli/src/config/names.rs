@@ -60,6 +60,11 @@ fn switched_off(server: &Configured) -> Failure {
 
 fn unknown(found: &Found, name: &str) -> Failure {
     let failure = Failure::new(Code::UnknownServer, format!("no server is configured as `{name}`"));
+    if let Some((_, port)) = name.split_once(':')
+        && port.parse::<u16>().is_ok()
+    {
+        return failure.hint(format!("did you mean http://{name}/mcp?"));
+    }
     let wanted = name.split_once(':').map_or(name, |(_, name)| name);
     let alike = closest(wanted, found.servers.iter().map(|server| server.name.as_str()));
     if !alike.is_empty() {

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use tempfile::TempDir;
 
 use super::{places::System, *};
-use crate::target::{Command, Remote};
+use crate::{
+    failure::Code,
+    target::{Command, Remote},
+};
 
 /// A machine with files in a home directory, and a project below it.
 struct Machine {
@@ -252,6 +255,7 @@ fn a_wrong_name_is_answered_with_close_ones() {
     assert_eq!(hint("gihtub"), "did you mean github?");
     assert_eq!(hint("cursor:file"), "did you mean filesystem?");
     assert!(hint("zzz").starts_with("toolwire lists those"));
+    assert_eq!(hint("localhost:3000"), "did you mean http://localhost:3000/mcp?");
     let machine = machine.with(".gemini/settings.json", "{");
     let failure = names::choose(&machine.find(), "zzz").unwrap_err();
     assert!(failure.advice().unwrap().contains(".gemini/settings.json:1:"), "{failure:?}");

@@ -50,7 +50,7 @@ chapters! {
         "modern-only", "dns-failed", "connection-refused", "tls-certificate", "tls-mismatch", "proxy-in-use",
         "host-refused", "wrong-path", "method-refused", "web-page", "redirected", "sse-only",
         "server-failing", "rate-limited", "list-failed", "list-endless", "schema-invalid",
-        "schema-not-object", "schema-not-portable", "schema-unusual", "tool-name", "duplicate-name",
+        "schema-not-object", "schema-not-portable", "schema-unusual", "hidden-text", "description-suspicious", "tool-name", "duplicate-name",
         "too-many-tools", "description-missing", "description-long", "argument-undescribed",
         "annotations-missing", "catalog-large", "nothing-offered",;
     "What servers answer (JSON-RPC)":

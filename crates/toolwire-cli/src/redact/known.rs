@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     REDACTED,
-    names::{is_secret, is_token},
+    names::{is_description, is_secret, is_token},
 };
 use crate::target::Address;
 
@@ -112,7 +112,7 @@ fn arguments<'a>(args: impl Iterator<Item = &'a str>) {
 fn pair(name: &str, value: &str) {
     if value.contains("://") {
         url(value);
-    } else if is_secret(name) || is_token(value) {
+    } else if (is_secret(name) && !is_description(name)) || is_token(value) {
         remember(value);
     }
     // The scheme of a header is none of the secret.

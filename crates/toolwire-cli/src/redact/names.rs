@@ -65,6 +65,19 @@ pub(crate) fn is_secret(name: &str) -> bool {
         && (SECRET_NAMES.contains(&plain.as_str()) || SECRET_PARTS.iter().any(|part| plain.contains(part)))
 }
 
+/// What names end with that say something about a secret, and are none: `COOKIE_DOMAIN`, `TOKEN_URL`, `SECRET_NAME`.
+const DESCRIPTIONS: [&str; 16] = [
+    "url", "uri", "host", "domain", "path", "file", "dir", "name", "user", "region", "type", "mode",
+    "enabled", "ttl", "port", "header",
+];
+
+/// Whether a name is about a secret, so that its value need not be hidden wherever it turns up.
+pub(super) fn is_description(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit(['_', '-']).next().unwrap_or_default();
+    name != last && DESCRIPTIONS.contains(&last)
+}
+
 /// Whether a value is nothing but a variable that is yet to be filled in: it shows where a secret will go, and is none.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let inner = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));

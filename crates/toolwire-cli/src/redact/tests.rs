@@ -100,10 +100,11 @@ fn words_are_not_hidden_because_somebody_has_them_for_a_secret() {
         ("TOKEN_URL", "https://example.com/oauth"),
         ("TOKEN_FILE", "/run/secrets/x"),
         ("PIN", "1234"),
+        ("COOKIE_DOMAIN", "shop.example.com"),
     ];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     learn(&Address::Command(Command { program: "x".into(), args: Vec::new(), env, directory: None }));
-    let text = "disabled https://example.com/oauth /run/secrets/x 1234";
+    let text = "disabled https://example.com/oauth /run/secrets/x 1234 shop.example.com";
     assert_eq!(outgoing(text), text);
 }
 

@@ -100,12 +100,15 @@ pub(crate) async fn attended<T>(
         why = &mut stopped => return Err(why),
         client = target::connect(target, builder) => client.map_err(|why| advised(why, target))?,
     };
-    target::settle(target, &client).await;
+    let settled = async {
+        target::settle(target, &client).await;
+        work(&client).await
+    };
     // The work is dropped when it is not finished, and with it every call: the server is told so.
     let outcome = tokio::select! {
         biased;
         why = &mut stopped => Err(why),
-        outcome = target.within_limit(Box::pin(work(&client))) => outcome.map_err(|why| target.explained(why)),
+        outcome = target.within_limit(Box::pin(settled)) => outcome.map_err(|why| target.explained(why)),
     };
     ask::release_terminal();
     let patience = if outcome.as_ref().is_err_and(|why| why.code() == Code::Interrupted) {

@@ -111,6 +111,7 @@ pub(crate) fn too_late(target: &Target) -> Failure {
 
 /// Starts the process that a command stands for. It does not outlive this program, however that ends.
 pub(crate) fn start(command: &Command, target: &Target) -> io::Result<Child> {
+    watchdog::prepare();
     let child = process(command, target).spawn()?;
     watchdog::watch(child.handle());
     Ok(child)

@@ -132,8 +132,9 @@ impl TargetOptions {
         let mut words = self.command.iter().cloned();
         let program = words.next().unwrap_or_default();
         let command = Command { program, args: words.collect(), ..Command::default() };
+        // Before it has a name, which must not have the variables in it either.
+        redact::learn(&Address::Command(Command { env: self.env.clone(), ..command.clone() }));
         let address = Address::Command(command);
-        redact::learn(&address);
         self.finish(address.to_string(), address, terminal)
     }
 

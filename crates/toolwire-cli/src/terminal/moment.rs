@@ -25,6 +25,12 @@ impl Moment {
         format!("{:02}:{:02}:{:02}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
     }
 
+    /// The moment to the second, as RFC 3339 writes it.
+    pub(crate) fn to_second(self) -> String {
+        let (year, month, day) = self.date();
+        format!("{year:04}-{month:02}-{day:02}T{}", self.clock())
+    }
+
     /// Year, month and day, counted in eras of 400 years that begin in March.
     fn date(self) -> (u64, u64, u64) {
         let days = self.milliseconds / 86_400_000 + 719_468;
@@ -65,7 +71,10 @@ mod tests {
             (1_785_241_805_042, "2026-07-28T12:30:05.042Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
-            assert_eq!(Moment { milliseconds }.to_string(), expected);
+            let moment = Moment { milliseconds };
+            assert_eq!(moment.to_string(), expected);
+            let second = expected.split('.').next().unwrap();
+            assert_eq!(moment.to_second(), format!("{second}Z"));
         }
     }
 }

@@ -8,7 +8,6 @@
 mod conversation;
 mod read;
 mod record;
-mod time;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

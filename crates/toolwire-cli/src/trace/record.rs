@@ -6,18 +6,18 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
 use owo_colors::OwoColorize;
 use toolwire::client::Observed;
 
-use super::{Direction, FORMAT, Header, Line, MAX_BYTES, time};
+use super::{Direction, FORMAT, Header, Line, MAX_BYTES};
 use crate::{
     failure::{Code, Failure, Result},
     private_file, redact,
     target::Address,
-    terminal,
+    terminal::{self, Moment},
 };
 
 /// How much of a file is looked at to find out whether it is a trace.
@@ -58,7 +58,7 @@ impl Recorder {
         let header = Header {
             format: FORMAT,
             program: concat!("toolwire ", env!("CARGO_PKG_VERSION")).to_owned(),
-            started: time::utc(SystemTime::now()),
+            started: Moment::now().to_second(),
             server: server_name(name, address),
             target: redact::address(address),
             transport: address.transport().to_owned(),

@@ -1,6 +1,9 @@
 //! Servers that are broken or mean harm: what happened is told, and the terminal is safe.
 
-use crate::program::{Ended, run, toolwire};
+use crate::{
+    fake_web::FakeWeb,
+    program::{Ended, run, toolwire},
+};
 
 /// Answers the handshake, and then each request with the next of its arguments, as `printf` understands it.
 const SERVER: &str = r#"
@@ -126,4 +129,39 @@ fn templates_need_not_be_known_to_a_server_with_resources() {
     let ended = run(toolwire(&["templates", "--timeout", "5", "--", "sh", "-c", &server, "sh", refused]));
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     assert!(ended.stderr.contains("has no resource templates"), "{ended:?}");
+}
+
+#[test]
+fn an_answer_over_the_limit_is_told_the_same_way_over_http() {
+    let web = FakeWeb::start(|asked| {
+        let message: serde_json::Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let result = match message["method"].as_str() {
+            Some("initialize") => serde_json::json!({
+                "protocolVersion": "2025-06-18", "capabilities": { "tools": {} }, "serverInfo": { "name": "x", "version": "1" },
+            }),
+            Some("tools/list") => serde_json::json!({ "tools": [], "_meta": { "x": "y".repeat(1_100_000) } }),
+            Some("notifications/initialized") => {
+                return Some(
+                    b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
+                );
+            }
+            _ => {
+                return Some(
+                    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
+                );
+            }
+        };
+        let body = serde_json::json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        Some(format!("{head}Connection: close\r\n\r\n{body}").into_bytes())
+    });
+    let url = web.url("/mcp");
+    let ended = run(toolwire(&["tools", "--json", "--max-message", "1", "--timeout", "20", &url]));
+    let error: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!(error["error"]["code"], "message-too-large", "{ended:?}");
+    assert!(error["error"]["hint"].as_str().unwrap().contains("--max-message"), "{ended:?}");
+    assert_eq!(run(toolwire(&["tools", "--timeout", "20", &url])).status.code(), Some(0));
 }

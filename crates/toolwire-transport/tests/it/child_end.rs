@@ -185,3 +185,14 @@ fn a_runtime_that_ends_takes_the_child_along() {
     assert_eq!(handle.exited().unwrap().ending, Ending::Unknown);
     drop(halves);
 }
+
+#[tokio::test]
+async fn the_group_is_known_by_the_number_of_the_child() {
+    let child = shell(LEAVES_A_CHILD).spawn().unwrap();
+    let handle = child.handle();
+    let (_source, _sink, processes) = started(child).await;
+    let leader = u32::try_from(processes[0].as_raw_pid()).unwrap();
+    assert_eq!(handle.group_id(), Some(leader));
+    handle.shutdown().await;
+    assert_end(&processes);
+}

@@ -142,6 +142,10 @@ problems! {
     NothingOffered "nothing-offered" Warning Unhealthy;
     /// A name that some hosts refuse.
     ToolName "tool-name" Warning Unhealthy;
+    /// Text that people do not see and models do.
+    HiddenText "hidden-text" Warning Unhealthy;
+    /// A description that gives orders to the model.
+    DescriptionSuspicious "description-suspicious" Warning Unhealthy;
     /// A schema that some hosts refuse.
     SchemaNotPortable "schema-not-portable" Warning Unhealthy;
     /// A tool without a description.

@@ -5,6 +5,7 @@
 mod catalog;
 mod hosts;
 mod last_words;
+mod poison;
 mod program;
 mod schema;
 mod talk;
@@ -23,7 +24,7 @@ const CHECKS: &[(&str, &[Check])] = &[
     ("network", &[web::connection, web::status, web::path, web::proxy]),
     ("protocol", &[talk::era, talk::transport, talk::lists, talk::offers]),
     ("names", &[catalog::names, catalog::duplicates]),
-    ("descriptions", &[catalog::descriptions, catalog::arguments]),
+    ("descriptions", &[catalog::descriptions, catalog::arguments, poison::hidden, poison::orders]),
     ("schemas", &[schema::valid, schema::objects, schema::portable, schema::unusual]),
     ("annotations", &[catalog::annotations]),
     ("size", &[catalog::count, catalog::size]),
