@@ -259,7 +259,7 @@ mod tests {
             );
             let seeds = fs::read_dir(fuzz.join("corpus").join(target.name));
             assert!(target.seeds.is_some() || seeds.unwrap().count() > 0, "{}", target.name);
-            for name in target.dictionary {
+            if let Some(name) = target.dictionary {
                 assert!(fuzz.join("dictionaries").join(name).exists(), "{name}");
             }
         }

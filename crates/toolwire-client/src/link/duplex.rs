@@ -231,14 +231,13 @@ impl Core {
         tracing::warn!(%fault, "the server sent something that is no message");
         let Some(id) = &fault.id else { return false };
         match fault.kind {
-            FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
-                if let Some(feed) = self.take(id) {
-                    let text = format!("the server's answer is no message: {fault}");
-                    let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
-                    feed.finish(Err(error.into()));
-                }
-            }
-            FaultKind::WrongParamsType => {
+            _ if fault.answer => self.fail_call(id, fault),
+            FaultKind::NothingInIt | FaultKind::ResultAndError => self.fail_call(id, fault),
+            FaultKind::WrongParamsType
+            | FaultKind::DuplicateMember(_)
+            | FaultKind::TooDeep
+            | FaultKind::NumberOutOfRange
+            | FaultKind::LoneSurrogate => {
                 let answer = write_error(Some(id), &fault.rpc_error());
                 inbox.sent(&answer);
                 post_answer(&self.queue, answer);
@@ -246,6 +245,15 @@ impl Core {
             _ => {}
         }
         false
+    }
+
+    /// Ends the call that was answered by what is not a message.
+    fn fail_call(&self, id: &RequestId, fault: &EnvelopeFault) {
+        if let Some(feed) = self.take(id) {
+            let text = format!("the server's answer is not a message: {fault}");
+            let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
+            feed.finish(Err(error.into()));
+        }
     }
 
     fn dispatch(&self, message: Message, inbox: &Inbox) {

@@ -20,6 +20,8 @@ pub struct EnvelopeFault {
     pub kind: FaultKind,
     /// The id, where one could be read, so that the error can be matched to its request.
     pub id: Option<RequestId>,
+    /// Whether it was meant to be an answer, so that the id is one that its reader has chosen.
+    pub answer: bool,
 }
 
 /// What is wrong with an envelope.
@@ -73,7 +75,7 @@ pub enum FaultKind {
 
 impl EnvelopeFault {
     fn new(kind: FaultKind, id: Option<RequestId>) -> Self {
-        Self { kind, id }
+        Self { kind, id, answer: false }
     }
 
     /// The error to answer with.
@@ -293,10 +295,13 @@ impl<'a> Fields<'a, '_> {
     /// The fault, with the id if it could be read.
     #[cold]
     fn fault(self, kind: FaultKind) -> EnvelopeFault {
-        match self.id {
-            IdField::Good(id) => EnvelopeFault::new(kind, Some(id)),
-            _ => EnvelopeFault::new(kind, None),
-        }
+        let answer =
+            matches!(self.method, MethodField::Absent) && (self.result.is_some() || self.error.is_some());
+        let id = match self.id {
+            IdField::Good(id) => Some(id),
+            _ => None,
+        };
+        EnvelopeFault { kind, id, answer }
     }
 
     fn into_message(mut self, bytes: &Bytes) -> Result<Message, EnvelopeFault> {

@@ -140,7 +140,7 @@ impl<'a> Scanner<'a> {
     /// Goes one level deeper.
     fn enter(&mut self) -> Result<(), Malformed> {
         if self.depth == MAX_DEPTH {
-            // Nothing is behind this that anybody could decode, so the walk ends here.
+            // Whoever looks at each level for itself does so only in what is not too deep.
             self.flaw = Some(Flaw::TooDeep);
             return Err(Malformed);
         }
@@ -249,9 +249,10 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             Some(b'"') => self.pass_string().map(|_| false),
             Some(b'-' | b'0'..=b'9') => self.number().map(|()| false),
+            Some(b'{' | b'[') if self.depth == MAX_DEPTH => self.pass_deep().map(|()| false),
             Some(b'{') => {
                 self.at += 1;
-                self.enter()?;
+                self.depth += 1;
                 if self.passes(b'}') {
                     self.depth -= 1;
                     return Ok(false);
@@ -262,7 +263,7 @@ impl<'a> Scanner<'a> {
             }
             Some(b'[') => {
                 self.at += 1;
-                self.enter()?;
+                self.depth += 1;
                 if self.passes(b']') {
                     self.depth -= 1;
                     return Ok(false);
@@ -274,6 +275,32 @@ impl<'a> Scanner<'a> {
             Some(b'f') => self.literal("false").map(|()| false),
             Some(b'n') => self.literal("null").map(|()| false),
             _ => Err(Malformed),
+        }
+    }
+
+    /// Passes what is too deep, so that whatever comes behind it can still be read: the id of a message, above all. As
+    /// nobody will decode it, only its end is looked for.
+    #[cold]
+    fn pass_deep(&mut self) -> Result<(), Malformed> {
+        self.note(Flaw::TooDeep);
+        let mut open = 0_usize;
+        loop {
+            match self.peek().ok_or(Malformed)? {
+                b'"' => drop(self.pass_string()?),
+                b'{' | b'[' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    open = open.saturating_sub(1);
+                    self.at += 1;
+                }
+                // The first bytes of characters beyond ASCII are as good as any: they are passed one by one.
+                _ => self.at += 1,
+            }
+            if open == 0 {
+                return Ok(());
+            }
         }
     }
 
