@@ -188,7 +188,8 @@ impl Target {
         // Freed memory is kept to notice whoever still uses it, which is not what is looked for here.
         program = program
             .env("ASAN_OPTIONS", "quarantine_size_mb=8:detect_odr_violation=0:allocator_may_return_null=1");
-        let status = program.logged(&output)?;
+        // Reading the debugging information for a backtrace takes more memory than a target may.
+        let status = program.env("RUST_BACKTRACE", "0").logged(&output)?;
         let said = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         if status.success() {
             return Ok(figures(&said));

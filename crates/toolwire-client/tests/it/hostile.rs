@@ -172,7 +172,7 @@ async fn deep_nesting_is_no_danger() {
         script.send_text(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{deep}}}}}"#)).await;
         script.reply(&request, text("ok")).await;
     });
-    // The envelope does not look inside a result, and the result is more than its reader puts up with.
+    // No reader decodes it, so the call is over although another answer would come.
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidResponse);
     let (outcome, ()) = tokio::join!(client.call("x", ()), async {

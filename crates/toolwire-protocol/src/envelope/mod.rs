@@ -3,6 +3,7 @@
 //! `params` and `result` stay raw: they are slices of the bytes that came in, decoded by whoever needs
 //! them. Nothing here knows revisions or what a method means.
 
+mod fault;
 mod outline;
 mod parse;
 mod write;
@@ -14,9 +15,10 @@ use serde::de::{DeserializeOwned, Error as _};
 
 use crate::{MethodName, RequestId, RpcError, peek::Peek};
 
+pub use fault::{EnvelopeFault, FaultKind};
 pub use outline::{Outline, OutlineKind, OutlineReader};
+pub use parse::parse_batch;
 pub(crate) use parse::text;
-pub use parse::{EnvelopeFault, FaultKind, parse_batch};
 pub use write::{write_error, write_notification, write_request, write_response};
 
 /// One JSON-RPC message.

@@ -158,7 +158,12 @@ fn deep_nesting_does_not_overflow() {
     assert!(matches!(parse(&deep(125)), Ok(Message::Request(_))));
     for levels in [126, 200_000] {
         let error = parse(&deep(levels)).unwrap_err();
-        assert_eq!((error.kind, error.id), (FaultKind::TooDeep, Some(1.into())));
+        assert_eq!((error.kind, error.id, error.answer), (FaultKind::TooDeep, Some(1.into()), false));
+        // Many write the result first.
+        let (open, close) = ("[{\"a\":".repeat(levels), "}]".repeat(levels));
+        let error =
+            parse(&format!(r#"{{"result":{{"a":{open}"]"{close}}},"jsonrpc":"2.0","id":2}}"#)).unwrap_err();
+        assert_eq!((error.kind, error.id, error.answer), (FaultKind::TooDeep, Some(2.into()), true));
     }
     assert_eq!(fault(&"[".repeat(200_000)), FaultKind::TooDeep);
 }

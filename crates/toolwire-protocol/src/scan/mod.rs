@@ -9,22 +9,22 @@
 //! cannot fail for the text alone, and no two readers of a message can see different things in it. Text that is JSON
 //! but beyond that has a [`Flaw`], which is noted and not thrown, so that the id of its message can still be read.
 
+mod flaw;
 mod names;
+mod text;
 
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, fmt};
-
 use serde_json::Value;
 
+pub(crate) use flaw::Flaw;
 use names::Names;
+pub(crate) use text::Quoted;
+use text::{escape, plain};
 
 /// How deep a text may be nested, which is how deep `serde_json` decodes.
 pub(crate) const MAX_DEPTH: usize = 127;
-
-/// So many times eight bytes a string is looked at word by word; what is longer is worth the vector instructions.
-const SHORT_WORDS: usize = 16;
 
 /// A number of so many characters and without an exponent is less than the largest `f64`.
 const SAFE_NUMBER_CHARS: usize = 300;
@@ -32,30 +32,6 @@ const SAFE_NUMBER_CHARS: usize = 300;
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
-
-/// Why a text that is JSON is not accepted: not every reader would see the same in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
-    /// More than [`MAX_DEPTH`] levels.
-    TooDeep,
-    /// A number beyond the range of `f64`.
-    NumberOutOfRange,
-    /// An escape that stands for one half of a character.
-    LoneSurrogate,
-    /// Two members of the same name in one object.
-    Duplicate(Box<str>),
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooDeep => write!(f, "nested deeper than {MAX_DEPTH} levels"),
-            Self::NumberOutOfRange => f.write_str("a number is out of range"),
-            Self::LoneSurrogate => f.write_str("a string has an escape that is half of a character"),
-            Self::Duplicate(name) => write!(f, "the member {name:?} is duplicated"),
-        }
-    }
-}
 
 /// Checks that `text` is one JSON value without a flaw.
 pub(crate) fn check(text: &str) -> Result<(), Flaw> {
@@ -75,26 +51,6 @@ pub(crate) struct Scanner<'a> {
     names: Names,
     /// The first flaw.
     flaw: Option<Flaw>,
-}
-
-/// A string as it stands between its quotes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Quoted<'a> {
-    inner: &'a str,
-    escaped: bool,
-}
-
-impl<'a> Quoted<'a> {
-    /// The text it stands for; `None` if an escape stands for no character, as a lone surrogate does.
-    #[inline]
-    pub(crate) fn text(self) -> Option<Cow<'a, str>> {
-        if self.escaped { self.unescaped().map(Cow::Owned) } else { Some(Cow::Borrowed(self.inner)) }
-    }
-
-    #[cold]
-    fn unescaped(self) -> Option<String> {
-        serde_json::from_slice(format!("\"{}\"", self.inner).as_bytes()).ok()
-    }
 }
 
 impl<'a> Scanner<'a> {
@@ -140,7 +96,7 @@ impl<'a> Scanner<'a> {
     /// Goes one level deeper.
     fn enter(&mut self) -> Result<(), Malformed> {
         if self.depth == MAX_DEPTH {
-            // Nothing is behind this that anybody could decode, so the walk ends here.
+            // Whoever looks at each level for itself does so only in what is not too deep.
             self.flaw = Some(Flaw::TooDeep);
             return Err(Malformed);
         }
@@ -249,9 +205,10 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             Some(b'"') => self.pass_string().map(|_| false),
             Some(b'-' | b'0'..=b'9') => self.number().map(|()| false),
+            Some(b'{' | b'[') if self.depth == MAX_DEPTH => self.pass_deep().map(|()| false),
             Some(b'{') => {
                 self.at += 1;
-                self.enter()?;
+                self.depth += 1;
                 if self.passes(b'}') {
                     self.depth -= 1;
                     return Ok(false);
@@ -262,7 +219,7 @@ impl<'a> Scanner<'a> {
             }
             Some(b'[') => {
                 self.at += 1;
-                self.enter()?;
+                self.depth += 1;
                 if self.passes(b']') {
                     self.depth -= 1;
                     return Ok(false);
@@ -274,6 +231,32 @@ impl<'a> Scanner<'a> {
             Some(b'f') => self.literal("false").map(|()| false),
             Some(b'n') => self.literal("null").map(|()| false),
             _ => Err(Malformed),
+        }
+    }
+
+    /// Passes what is too deep, so that whatever comes behind it can still be read: the id of a message, above all. As
+    /// nobody will decode it, only its end is looked for.
+    #[cold]
+    fn pass_deep(&mut self) -> Result<(), Malformed> {
+        self.note(Flaw::TooDeep);
+        let mut open = 0_usize;
+        loop {
+            match self.peek().ok_or(Malformed)? {
+                b'"' => drop(self.pass_string()?),
+                b'{' | b'[' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    open = open.saturating_sub(1);
+                    self.at += 1;
+                }
+                // The first bytes of characters beyond ASCII are as good as any: they are passed one by one.
+                _ => self.at += 1,
+            }
+            if open == 0 {
+                return Ok(());
+            }
         }
     }
 
@@ -407,74 +390,6 @@ impl<'a> Scanner<'a> {
     fn take(&mut self, byte: u8) -> Result<(), Malformed> {
         if self.passes(byte) { Ok(()) } else { Err(Malformed) }
     }
-}
-
-/// How many bytes stand for themselves, up to a quote, a backslash or a control character.
-fn plain(rest: &[u8]) -> usize {
-    let (words, last) = rest.as_chunks::<8>();
-    for (position, word) in words.iter().enumerate() {
-        if position == SHORT_WORDS {
-            let passed = 8 * position;
-            return passed + plain_long(rest.get(passed..).unwrap_or_default());
-        }
-        let special = special(u64::from_le_bytes(*word));
-        if special != 0 {
-            return 8 * position + (special.trailing_zeros() / 8) as usize;
-        }
-    }
-    8 * words.len() + last.iter().position(|byte| is_special(*byte)).unwrap_or(last.len())
-}
-
-/// The same for what is known to be long, with the vector instructions that the compiler finds for it.
-fn plain_long(rest: &[u8]) -> usize {
-    let run = rest.get(..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())).unwrap_or_default();
-    let smallest = run.iter().copied().fold(u8::MAX, u8::min);
-    if smallest < 0x20 {
-        run.iter().position(|byte| is_special(*byte)).unwrap_or_default()
-    } else {
-        run.len()
-    }
-}
-
-const fn is_special(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | 0..=0x1f)
-}
-
-/// Looks at eight bytes at once. The highest bit of the first special one is set; those behind it may be wrong.
-const fn special(word: u64) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    // Only a quote and the control characters are less than 0x21 once their second bit is flipped.
-    let quotes_and_controls = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-    let backslashes = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-    (quotes_and_controls | backslashes) & !word & HIGH
-}
-
-/// The length of an escape, whose backslash stands before `rest`, and whether it stands for a whole character.
-fn escape(rest: &[u8]) -> Result<(usize, bool), Malformed> {
-    match rest {
-        [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok((2, true)),
-        [b'u', rest @ ..] => match code_unit(rest)? {
-            0xD800..=0xDBFF => match rest.get(4..) {
-                // The other half has to follow at once.
-                Some([b'\\', b'u', rest @ ..]) if matches!(code_unit(rest), Ok(0xDC00..=0xDFFF)) => {
-                    Ok((12, true))
-                }
-                _ => Ok((6, false)),
-            },
-            0xDC00..=0xDFFF => Ok((6, false)),
-            _ => Ok((6, true)),
-        },
-        _ => Err(Malformed),
-    }
-}
-
-/// Reads four hexadecimal digits.
-fn code_unit(rest: &[u8]) -> Result<u32, Malformed> {
-    let digits = rest.first_chunk::<4>().ok_or(Malformed)?;
-    digits.iter().try_fold(0, |unit, digit| {
-        char::from(*digit).to_digit(16).map(|digit| unit << 4 | digit).ok_or(Malformed)
-    })
 }
 
 /// The arrays and objects that one value has open, one bit each: set for an object. [`MAX_DEPTH`] of them fit.

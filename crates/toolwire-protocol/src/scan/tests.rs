@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, fs, path::Path};
+use std::{borrow::Cow, collections::BTreeSet, fmt, fs, path::Path};
 
 use proptest::prelude::*;
 use serde::{

@@ -49,9 +49,10 @@ async fn nesting_without_end_is_refused() {
             let reply = wire.reply("raw").await;
             assert!(reply.is_error() || reply.result()["isError"] == true, "{levels} levels");
             wire.send_raw(call(setup.version, &deep)).await;
-            assert_eq!(wire.reply("raw").await.code(), -32602);
-            // Not part of anything that is looked at.
+            assert_eq!(wire.reply("raw").await.code(), -32600);
+            // Not part of anything that is looked at, and refused all the same.
             wire.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"x\":{deep}}}")).await;
+            assert_eq!(wire.next().await["error"]["code"], -32600);
         }
         wire.send_raw("[".repeat(100_000)).await;
         assert!(wire.next().await["error"]["code"].is_i64());

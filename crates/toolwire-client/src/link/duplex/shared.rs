@@ -109,14 +109,13 @@ impl Core {
         tracing::warn!(%fault, "the server sent something that is not a message");
         let Some(id) = &fault.id else { return false };
         match fault.kind {
-            FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
-                if let Some(feed) = self.take(id) {
-                    let text = format!("the server's answer is not a message: {fault}");
-                    let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
-                    feed.finish(Err(error.into()));
-                }
-            }
-            FaultKind::WrongParamsType => {
+            _ if fault.answer => self.fail_call(id, fault),
+            FaultKind::NothingInIt | FaultKind::ResultAndError => self.fail_call(id, fault),
+            FaultKind::WrongParamsType
+            | FaultKind::DuplicateMember(_)
+            | FaultKind::TooDeep
+            | FaultKind::NumberOutOfRange
+            | FaultKind::LoneSurrogate => {
                 let answer = write_error(Some(id), &fault.rpc_error());
                 inbox.sent(&answer);
                 self.post_answer(answer);
@@ -124,6 +123,15 @@ impl Core {
             _ => {}
         }
         false
+    }
+
+    /// Ends the call that was answered by what is not a message.
+    fn fail_call(&self, id: &RequestId, fault: &EnvelopeFault) {
+        if let Some(feed) = self.take(id) {
+            let text = format!("the server's answer is not a message: {fault}");
+            let error = LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text);
+            feed.finish(Err(error.into()));
+        }
     }
 
     /// A message was too long. If it can be told what it was about, nobody has to wait for it in vain.

@@ -213,17 +213,25 @@ impl Core {
         self.inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
         if let Some(id) = &fault.id {
             match fault.kind {
-                FaultKind::ResultAndError | FaultKind::WrongErrorType | FaultKind::NothingInIt => {
-                    let text = format!("the server's answer is no message: {fault}");
-                    self.finish(id, Err(fault::malformed(text).into()));
-                }
-                FaultKind::WrongParamsType => {
+                _ if fault.answer => self.fail_call(id, fault),
+                FaultKind::NothingInIt | FaultKind::ResultAndError => self.fail_call(id, fault),
+                FaultKind::WrongParamsType
+                | FaultKind::DuplicateMember(_)
+                | FaultKind::TooDeep
+                | FaultKind::NumberOutOfRange
+                | FaultKind::LoneSurrogate => {
                     self.post(write_error(Some(id), &fault.rpc_error()), "an answer");
                 }
                 _ => {}
             }
         }
         false
+    }
+
+    /// Ends the call that was answered by what is not a message.
+    fn fail_call(&self, id: &RequestId, fault: &EnvelopeFault) {
+        let text = format!("the server's answer is not a message: {fault}");
+        self.finish(id, Err(fault::malformed(text).into()));
     }
 
     fn dispatch(self: &Arc<Self>, message: Message, asked: Option<&RequestId>) {

@@ -205,7 +205,9 @@ proptest! {
 
     #[test]
     fn a_match_expands_to_an_equal_match(
-        expressions in prop::collection::vec(("[ab/]{0,2}", "[+./;?&#]?", r"(\*|:2)?"), 0..5),
+        // With nothing between two variables a URI can be divided in several ways, and what is encoded in what is
+        // expanded can change which of them is found.
+        expressions in prop::collection::vec(("[ab/]{1,2}", "[+./;?&#]?", r"(\*|:2)?"), 0..5),
         uri in "([abxy01/;.?&=#,]|%41|%C3%A4){0,16}",
     ) {
         let expression = |(index, (literal, operator, modifier)): (usize, &(String, String, String))| {
