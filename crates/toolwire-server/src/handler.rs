@@ -136,7 +136,7 @@ impl HandlerSpec {
 
     /// The handler takes an argument with attributes of its own, as the only field of `T`.
     #[doc(hidden)]
-    pub fn field<T: JsonSchema>(&mut self, position: usize, aliases: &[&'static str]) {
+    pub fn field<T: DeserializeOwned + JsonSchema>(&mut self, position: usize, aliases: &[&'static str]) {
         self.parameters.push_field::<T>(position, aliases);
     }
 
@@ -151,14 +151,14 @@ impl HandlerSpec {
     /// Puts together what was said one by one.
     pub(crate) fn finish(&mut self) -> Table {
         let (table, schema) = self.parameters.finish();
-        if let Some(schema) = schema {
+        if let Some((schema, order)) = schema {
             if self.input.is_some() {
                 let problem =
                     "its handler takes `Args<T>`, which has all the arguments in it, and single ones as well";
                 self.problems.push(problem.to_owned());
             }
-            self.input =
-                Some(Arc::new(Shape::of_parameters(schema, table.names().map(Into::into).collect())));
+            let names = table.names().map(Into::into).collect();
+            self.input = Some(Arc::new(Shape::of_parameters(schema, names, order)));
         }
         self.input = self.input.take().or_else(|| self.asked.take());
         table

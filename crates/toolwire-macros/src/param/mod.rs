@@ -166,13 +166,12 @@ fn check_places(kind: Kind, uri: Option<&Uri>, params: &[Param]) -> Result<()> {
     Ok(())
 }
 
+/// A name can be taken only once. What was renamed is looked at first, so that the complaint is about the other one.
 fn check_names(params: &[Param]) -> Result<()> {
+    let is_by_type = |param: &&Param| matches!(param.role, Role::ByType(_));
+    let said = params.iter().filter(|param| !is_by_type(param));
     let mut names: Vec<&str> = Vec::new();
-    let given = params.iter().filter(|param| !matches!(param.role, Role::ByType(_)));
-    let renamed = given.filter_map(Param::argument).map(|argument| (argument, true));
-    let by_type = params.iter().filter(|param| matches!(param.role, Role::ByType(_)));
-    let by_type = by_type.filter_map(Param::argument).map(|argument| (argument, false));
-    for (argument, _) in renamed.chain(by_type) {
+    for argument in said.chain(params.iter().filter(is_by_type)).filter_map(Param::argument) {
         if names.contains(&argument.name.as_str()) {
             let message = format!("two arguments are called `{}`", argument.name);
             return Err(Error::new(argument.name_span(), message));

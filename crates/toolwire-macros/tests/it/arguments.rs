@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire::{
-    Args, Ask, Context, Question, Server, State, routes,
+    Args, Ask, Context, Question, Server, State, prompt, routes,
     server::{FromContext, Rejection},
     tool,
     wire::Meta,
@@ -173,12 +173,17 @@ async fn types_tell_parameters_apart() {
 async fn a_schema_says_what_may_be_sent_and_in_which_order() {
     let mut session = Session::start(server()).await;
     let listed = session.ask("tools/list", &json!({})).await;
-    let expected = concat!(
-        r#""inputSchema":{"type":"object","properties":{"zebra":{"type":"string"},"limit":{"type":"integer"},"#,
-        r#""count":{"type":"integer","minimum":0,"maximum":255,"default":3},"anything":true,"#,
-    );
     let at = listed.find(r#""inputSchema""#).unwrap();
+    let expected = r#""inputSchema":{"type":"object","properties":{"zebra":{"type":"string"},"limit":{"type":"integer"},"count":"#;
     assert!(listed[at..].starts_with(expected), "{}", &listed[at..]);
+    in_order(
+        &listed[at..],
+        &["zebra", "limit", "count", "anything", "place", "city", "country", "floor", "ninth", "tenth"],
+    );
+    in_order(
+        &listed[listed.find(r#""search""#).unwrap()..],
+        &["query", "limit", "offset", "near", "city", "nullable"],
+    );
     let tools: Value = serde_json::from_str(&listed).unwrap();
     let schema = &tools["result"]["tools"][0]["inputSchema"];
     assert_eq!(schema["additionalProperties"], false);
@@ -186,18 +191,25 @@ async fn a_schema_says_what_may_be_sent_and_in_which_order() {
     assert_eq!(schema["properties"]["place"]["type"], "object", "{schema}");
     assert_eq!(schema["properties"]["place"]["properties"]["country"], json!({ "type": "string" }));
     assert_eq!(schema["properties"]["ninth"], json!({ "type": "integer", "minimum": 1, "default": 9 }));
-    let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["zebra", "limit", "count", "anything", "place", "ninth", "tenth"]);
+    assert_eq!(schema["properties"].as_object().unwrap().len(), 7);
 
     let search = &tools["result"]["tools"][3]["inputSchema"];
     assert_eq!(search["additionalProperties"], false);
     assert_eq!(search["required"], json!(["query", "nullable"]));
     assert_eq!(search["properties"]["limit"], json!({ "type": "integer", "minimum": 0, "maximum": 255 }));
     assert_eq!(search["properties"]["nullable"], json!({ "type": ["string", "null"] }));
-    let keys: Vec<_> = search["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["query", "limit", "offset", "near", "nullable"]);
     assert_eq!(tools["result"]["tools"][1]["inputSchema"].get("additionalProperties"), None);
     assert_eq!(tools["result"]["tools"][2]["inputSchema"].get("additionalProperties"), None);
+}
+
+/// Checks that these names come one after the other in a text.
+fn in_order(text: &str, names: &[&str]) {
+    let mut rest = text;
+    for name in names {
+        let at =
+            rest.find(&format!("\"{name}\":")).unwrap_or_else(|| panic!("{name} comes too late: {text}"));
+        rest = &rest[at + 1..];
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -257,6 +269,33 @@ async fn null_stands_for_what_is_not_given() {
     // What must be given cannot be null.
     let text = refused(&mut session, "everything", json!({ "zebra": null, "tenth": true })).await;
     assert!(text.contains("zebra"), "{text}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_arguments_of_prompts_are_read_from_text_and_named_when_they_do_not_fit() {
+    #[prompt]
+    async fn greet(name: String, times: Option<u8>, #[arg(default = true)] loud: bool) -> String {
+        format!("{name} {times:?} {loud}")
+    }
+    let server = Server::builder("demo", "1.0").routes(routes![greet]).build().unwrap();
+    let mut session = Session::start(server).await;
+    let get = |arguments: Value| json!({ "name": "greet", "arguments": arguments });
+    for (arguments, said) in [
+        (json!({ "name": "7" }), "7 None true"),
+        (json!({ "name": "x", "times": "3", "loud": "false", "other": "ignored" }), "x Some(3) false"),
+        (json!({ "name": "x", "times": null, "loud": false }), "x None false"),
+    ] {
+        let prompt = session.result("prompts/get", &get(arguments)).await;
+        assert_eq!(prompt["messages"][0]["content"]["text"], said);
+    }
+    for (arguments, problem) in [
+        (json!({ "name": "x", "times": "many" }), "argument `times`: expected a whole number, found"),
+        (json!({ "name": ["x"] }), "argument `name`: expected a string"),
+        (json!({ "name": null }), "argument `name` is missing"),
+    ] {
+        let answer = session.ask("prompts/get", &get(arguments)).await;
+        assert!(answer.contains(problem), "{answer}");
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]

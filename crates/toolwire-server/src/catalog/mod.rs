@@ -24,6 +24,7 @@ use self::registry::Registry;
 use crate::{
     reply::Prepared,
     route::{Entry, Lister, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, listing_cursor},
+    schema::ordered_tools,
 };
 
 /// The offers of a server. Each kind can be shared with snapshots while another one is changed.
@@ -230,40 +231,65 @@ impl Catalog {
     }
 
     pub(crate) fn list_tools(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
-        self.tools.page(request, |routes, next| {
-            let mut list =
-                ListToolsResult::new(routes.iter().map(|route| route.listed()).collect::<Vec<_>>());
-            list.next_cursor = next;
-            list.cached(request.cache)
-        })
+        self.tools.page(
+            request,
+            |routes, next| {
+                let mut list =
+                    ListToolsResult::new(routes.iter().map(|route| route.listed()).collect::<Vec<_>>());
+                list.next_cursor = next;
+                list.cached(request.cache)
+            },
+            in_order,
+        )
     }
 
     pub(crate) fn list_prompts(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
-        self.prompts.page(request, |routes, next| {
-            let prompts = routes.iter().map(|route| route.prompt.clone()).collect::<Vec<_>>();
-            let mut list = ListPromptsResult::new(prompts);
-            list.next_cursor = next;
-            list.cached(request.cache)
-        })
+        self.prompts.page(
+            request,
+            |routes, next| {
+                let prompts = routes.iter().map(|route| route.prompt.clone()).collect::<Vec<_>>();
+                let mut list = ListPromptsResult::new(prompts);
+                list.next_cursor = next;
+                list.cached(request.cache)
+            },
+            |_, _| (),
+        )
     }
 
     pub(crate) fn list_resources(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
-        self.resources.page(request, |routes, next| {
-            let resources = routes.iter().map(|route| route.resource.clone()).collect::<Vec<_>>();
-            let mut list = ListResourcesResult::new(resources);
-            // The listings come after what is fixed.
-            list.next_cursor = next.or_else(|| self.listings().next().map(|_| listing_cursor(0, "")));
-            list.cached(request.cache)
-        })
+        self.resources.page(
+            request,
+            |routes, next| {
+                let resources = routes.iter().map(|route| route.resource.clone()).collect::<Vec<_>>();
+                let mut list = ListResourcesResult::new(resources);
+                // The listings come after what is fixed.
+                list.next_cursor = next.or_else(|| self.listings().next().map(|_| listing_cursor(0, "")));
+                list.cached(request.cache)
+            },
+            |_, _| (),
+        )
     }
 
     pub(crate) fn list_templates(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
-        self.templates.page(request, |routes, next| {
-            let templates = routes.iter().map(|route| route.template.clone()).collect::<Vec<_>>();
-            let mut list = ListResourceTemplatesResult::new(templates);
-            list.next_cursor = next;
-            list.cached(request.cache)
-        })
+        self.templates.page(
+            request,
+            |routes, next| {
+                let templates = routes.iter().map(|route| route.template.clone()).collect::<Vec<_>>();
+                let mut list = ListResourceTemplatesResult::new(templates);
+                list.next_cursor = next;
+                list.cached(request.cache)
+            },
+            |_, _| (),
+        )
+    }
+}
+
+/// Puts the members of the tools' schemas in order, which JSON objects in memory do not have.
+fn in_order(tools: &[&Arc<ToolRoute>], list: &mut Vec<u8>) {
+    let orders = tools.iter().map(|route| &route.input.order);
+    let ordered = std::str::from_utf8(list).ok().and_then(|text| ordered_tools(text, orders));
+    if let Some(ordered) = ordered {
+        *list = ordered.into_bytes();
     }
 }
 

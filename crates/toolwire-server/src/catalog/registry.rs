@@ -168,7 +168,8 @@ impl<R: Entry + 'static> Registry<R> {
         }))
     }
 
-    /// One page, serialised. `list` makes the result of its routes and the cursor of the next page.
+    /// One page, serialised. `list` makes the result of its routes and the cursor of the next page, and `finish` may
+    /// change what was written.
     ///
     /// A page is kept only if it starts where pages start that are read one after the other: a cursor may name any item,
     /// and callers do not decide how much is kept for them.
@@ -176,6 +177,7 @@ impl<R: Entry + 'static> Registry<R> {
         &self,
         request: &PageRequest<'_>,
         list: impl Fn(&[&Arc<R>], Option<String>) -> L,
+        finish: impl Fn(&[&Arc<R>], &mut Vec<u8>),
     ) -> Result<Prepared, RpcError> {
         let first = request.cursor.map_or(Ok(0), |cursor| self.number_after(cursor))?;
         let key = first.is_multiple_of(request.items).then_some((request.version, first));
@@ -189,7 +191,9 @@ impl<R: Entry + 'static> Registry<R> {
             };
             let more = first + items.len() < self.positions.len();
             let next = items.last().filter(|_| more).map(|last| BASE64_URL_SAFE_NO_PAD.encode(last.key()));
-            request.codec.write(request.version, list(&items, next), out)
+            request.codec.write(request.version, list(&items, next), out)?;
+            finish(&items, out);
+            Ok(())
         })
     }
 

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::missing::missing;
-use crate::schema::{self, takes_null};
+use crate::schema::{self, Order, takes_null};
 
 /// A parameter as its function names it.
 #[derive(Debug)]
@@ -78,6 +78,7 @@ pub(crate) struct TableBuilder {
     rows: Vec<Row>,
     properties: Map<String, Value>,
     required: Vec<Value>,
+    order: Order,
     /// One for all, so that definitions of types are shared.
     generator: Option<SchemaGenerator>,
 }
@@ -102,12 +103,21 @@ impl TableBuilder {
             self.required.push(named.name.into());
         }
         self.properties.insert(named.name.to_owned(), schema);
+        self.order.names.push(named.name);
+        self.order.inside.insert(named.name, Order::of::<T>());
         let names = vec![named.name.into()];
         self.rows.push(Row { names, null_is_absent, required, position: named.position, whole: false });
     }
 
     /// Adds an argument that brings attributes of its own: the only field of the struct `T`.
-    pub(crate) fn push_field<T: JsonSchema>(&mut self, position: usize, aliases: &[&'static str]) {
+    pub(crate) fn push_field<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        position: usize,
+        aliases: &[&'static str],
+    ) {
+        let order = Order::of::<T>();
+        self.order.names.extend(order.names);
+        self.order.inside.extend(order.inside);
         let generator = self.generator.get_or_insert_with(schema::input_generator);
         let mut schema = T::json_schema(generator).to_value();
         schema::without_optional_nulls(&mut schema);
@@ -127,7 +137,7 @@ impl TableBuilder {
     }
 
     /// The table, and the schema of all arguments together.
-    pub(crate) fn finish(&mut self) -> (Table, Option<Value>) {
+    pub(crate) fn finish(&mut self) -> (Table, Option<(Value, Order)>) {
         let rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
             return (Table::default(), None);
@@ -145,7 +155,7 @@ impl TableBuilder {
                 schema.insert("$defs".into(), definitions);
             }
         }
-        (Table { rows }, Some(schema.into()))
+        (Table { rows }, Some((schema.into(), std::mem::take(&mut self.order))))
     }
 }
 

@@ -165,7 +165,8 @@ fn fill<'a>(cx: &'a Context, table: &Table, found: &mut [Option<&'a str>]) -> Re
     }
     for row in &table.rows {
         let Some(place) = found.get_mut(row.position) else { continue };
-        if row.null_is_absent && *place == Some("null") {
+        // The arguments of a prompt are texts, and this is none.
+        if *place == Some("null") && (row.null_is_absent || is_prompt(cx)) {
             *place = None;
         }
         if row.required && place.is_none() && problem.is_none() {

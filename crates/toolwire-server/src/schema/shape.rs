@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolwire_protocol::{headers::HeaderPlan, schema::Schema, wire::JsonObject};
 
-use super::{as_input_schema, as_output_schema, fields, finished, of_input, of_output};
+use super::{Order, as_input_schema, as_output_schema, fields, finished, of_input, of_output};
 
 /// The shapes of the types that handlers take and return. Only types of the program come in, so it cannot grow
 /// beyond them.
@@ -39,6 +39,8 @@ pub(crate) struct Shape {
     pub(crate) strict: bool,
     /// The names that may be used for arguments. Without them, any may.
     pub(crate) names: Option<Vec<Box<str>>>,
+    /// The order in which its members are listed.
+    pub(crate) order: Order,
     /// Which arguments travel in headers.
     pub(crate) header_plan: HeaderPlan,
     /// Why no tool can have it.
@@ -60,14 +62,15 @@ impl Shape {
         Self::of((Side::Arguments, TypeId::of::<T>()), || {
             let (schema, strict) = of_input::<T>();
             let names = fields::names::<T>().filter(|_| is_plain(&schema));
-            Self::closed(schema, strict, names.into_iter().flatten().map(|name| (*name).into()).collect())
+            let names = names.into_iter().flatten().map(|name| (*name).into()).collect();
+            Self { order: Order::of::<T>(), ..Self::closed(schema, strict, names) }
         })
     }
 
     /// The shape of arguments that are taken one by one.
-    pub(crate) fn of_parameters(schema: Value, names: Vec<Box<str>>) -> Self {
+    pub(crate) fn of_parameters(schema: Value, names: Vec<Box<str>>, order: Order) -> Self {
         let (schema, strict) = finished(schema);
-        Self::closed(schema, strict, names)
+        Self { order, ..Self::closed(schema, strict, names) }
     }
 
     /// The shape of arguments with these names and no others. A tool without arguments ignores what comes: some hosts
@@ -88,7 +91,7 @@ impl Shape {
         if self.names.is_some() {
             schema.remove("additionalProperties");
         }
-        Self::input(schema.into(), self.strict)
+        Self { order: self.order.clone(), ..Self::input(schema.into(), self.strict) }
     }
 
     /// The shape of a type that is returned.
@@ -138,9 +141,10 @@ impl Shape {
     ) -> Self {
         let mut shape = Self {
             side,
-            schema: ordered(schema),
+            schema,
             strict,
             names,
+            order: Order::default(),
             header_plan: HeaderPlan::default(),
             problems: problem.into_iter().collect(),
             compiled: OnceLock::new(),
@@ -189,18 +193,6 @@ fn is_plain(schema: &Value) -> bool {
     root.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty())
         && root.get("additionalProperties").is_none_or(|other| *other == Value::Bool(false))
         && !more.iter().any(|keyword| root.contains_key(*keyword))
-}
-
-/// A schema as somebody would write it: what it is first, then its properties. These keep their order.
-fn ordered(mut schema: JsonObject) -> JsonObject {
-    let mut ordered = JsonObject::new();
-    for keyword in ["$schema", "type", "description", "properties", "required", "additionalProperties"] {
-        if let Some(value) = schema.remove(keyword) {
-            ordered.insert(keyword.to_owned(), value);
-        }
-    }
-    ordered.extend(schema);
-    ordered
 }
 
 #[cfg(test)]
