@@ -69,7 +69,7 @@ impl Http {
 
 /// Which of them a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spoken {
+pub(crate) enum Spoken {
     Http1,
     Http2,
 }
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    async fn run<S>(self, stream: S, local: Option<SocketAddr>, spoken: Spoken)
+    pub(crate) async fn run<S>(self, stream: S, local: Option<SocketAddr>, spoken: Spoken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -20,6 +20,7 @@ mod response;
 mod seldom;
 mod serve;
 mod service;
+mod single;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "ws")]
