@@ -1,6 +1,6 @@
 //! What the command line asks for.
 
-use crate::fuzz;
+use crate::{fuzz, simulate};
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
@@ -11,6 +11,7 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask screens
        cargo xtask eras
        cargo xtask mutants [AREA]...
+       cargo xtask simulate [--seeds N] [--from SEED]
        cargo xtask soak [--minutes N]
 
 test runs every check:
@@ -23,6 +24,7 @@ fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
 eras lowers the numbers in xtask/eras.txt to what is there.
 mutants changes the code that safety depends on, and finds the changes that no test notices.
+simulate runs more seeds of the simulation than the checks do.
 soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.";
 
 /// What the command line asks for.
@@ -36,6 +38,7 @@ pub(crate) enum Request {
     Fuzz(fuzz::Request),
     Mutants { areas: Vec<String> },
     Screens,
+    Simulate(simulate::Seeds),
     Soak { minutes: u64 },
     Test { only: Vec<String> },
 }
@@ -52,6 +55,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "test" => test(&rest),
         "fuzz" => fuzz::parse(rest.into_iter()).map(Request::Fuzz),
         "mutants" => areas(&rest),
+        "simulate" => simulate::parse(&arguments[1..]).map(Request::Simulate),
         "soak" => soak(&rest),
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),

@@ -24,6 +24,7 @@ mod programs;
 mod registry;
 mod schemas;
 mod screens;
+mod simulate;
 mod soak;
 mod sources;
 mod steps;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Request::Fuzz(request) => fuzz::run(&request),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
+        Request::Simulate(seeds) => simulate::run(&seeds),
         Request::Soak { minutes } => soak::run(minutes),
         Request::Test { only } => steps::run(&only),
     });

@@ -57,6 +57,12 @@ impl Notifier {
         self.publish(&Change::Updated(uri.into()));
     }
 
+    /// How many subscribers there are: legacy sessions and `subscriptions/listen` requests.
+    pub fn subscribers(&self) -> usize {
+        let subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        subscribers.iter().filter(|subscriber| subscriber.strong_count() > 0).count()
+    }
+
     fn publish(&self, change: &Change) {
         let mut subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| match subscriber.upgrade() {

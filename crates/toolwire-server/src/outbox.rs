@@ -40,6 +40,8 @@ enum State {
 #[derive(Debug)]
 enum Way {
     Shared(FairQueue),
+    /// To a lane together with those of the other requests of a batch, in front of their answers.
+    Lane(Lane),
     /// To a queue of the request's own, whose bytes are charged here.
     Own(Ledger),
 }
@@ -48,6 +50,11 @@ impl Outbox {
     /// Messages go out by `queue`, together with those of other requests.
     pub(crate) fn shared(queue: FairQueue) -> Self {
         Self(Mutex::new(State::Unopened { way: Way::Shared(queue), reader: None }))
+    }
+
+    /// Messages go out by `lane`, which somebody else finishes.
+    pub(crate) fn in_lane(lane: Lane) -> Self {
+        Self(Mutex::new(State::Unopened { way: Way::Lane(lane), reader: None }))
     }
 
     /// Messages are taken from here, with [`own_queue`](Self::own_queue).
@@ -113,15 +120,17 @@ impl Outbox {
     fn open(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         if let State::Unopened { way, reader } = &mut *state {
-            let (queue, is_own) = match way {
-                Way::Shared(queue) => (queue.clone(), false),
+            let (lane, own) = match way {
+                Way::Shared(queue) => (queue.lane(), None),
+                Way::Lane(lane) => (lane.clone(), None),
                 Way::Own(ledger) => {
                     let charge = ledger.empty_charge(Account::AnswerBytes);
-                    (FairQueue::charged(Limits::default(), charge), true)
+                    let queue = FairQueue::charged(Limits::default(), charge);
+                    (queue.lane(), Some(queue))
                 }
             };
-            let (lane, reader) = (queue.lane(), reader.take());
-            *state = State::Open { lane, own: is_own.then_some(queue), dropped: 0 };
+            let reader = reader.take();
+            *state = State::Open { lane, own, dropped: 0 };
             if let Some(reader) = reader {
                 reader.wake();
             }

@@ -5,6 +5,7 @@
 //! * [`Setup::client`] is Toolwire's own client, pinned to the revision of the setup; [`each_client`] runs it over
 //!   HTTP and WebSocket as well, where the feature `http` is on, and over unix sockets with the feature `unix`;
 //! * [`FakeClock`] lets a client's cache grow old at once;
+//! * [`simulation`] has what a deterministic simulation is made of: numbers from a seed, and a network that misbehaves;
 //! * [`replay`](replay()) holds a server against a conversation that was written down;
 //! * [`SpecSchemas`] hold every message of a server against the official schemas, where they are at hand.
 //!
@@ -34,6 +35,7 @@ mod clock;
 mod hosted;
 mod matrix;
 pub mod replay;
+pub mod simulation;
 mod spec;
 mod target;
 pub mod transcript;

@@ -36,6 +36,7 @@ mod read;
 mod response;
 mod serve;
 mod service;
+mod single;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "ws")]

@@ -3,14 +3,21 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use toolwire_transport::ledger::{Account, Charge, Ledger};
+use toolwire_transport::{
+    Lane,
+    ledger::{Account, Charge, Ledger},
+};
 
 use super::{Connection, ReplyTo};
 use crate::engine::{Incoming, join_answers};
 
 /// The answers to one batch, until they are all there and leave together.
 #[derive(Debug)]
-pub(crate) struct BatchAnswers(Mutex<State>);
+pub(crate) struct BatchAnswers {
+    state: Mutex<State>,
+    /// What the requests say before their answers, and then all of those: so they come last.
+    lane: Lane,
+}
 
 #[derive(Debug)]
 struct State {
@@ -21,17 +28,26 @@ struct State {
 }
 
 impl BatchAnswers {
-    fn new(open: usize, ledger: &Ledger) -> Self {
-        Self(Mutex::new(State {
-            answers: Vec::new(),
-            open,
-            charge: ledger.empty_charge(Account::AnswerBytes),
-        }))
+    fn new(open: usize, lane: Lane, ledger: &Ledger) -> Self {
+        let charge = ledger.empty_charge(Account::AnswerBytes);
+        Self { state: Mutex::new(State { answers: Vec::new(), open, charge }), lane }
     }
 
-    /// Takes one answer, or none for a request that was cancelled. Gives all of them once they are there.
-    pub(crate) fn take(&self, answer: Option<Bytes>) -> Option<Bytes> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The lane for what the requests say before their answers.
+    pub(super) fn lane(&self) -> Lane {
+        self.lane.clone()
+    }
+
+    /// Takes one answer, or none for a request that was cancelled. All of them leave once they are there.
+    pub(super) fn take(&self, answer: Option<Bytes>) {
+        if let Some(all) = self.collect(answer) {
+            // A closed queue means that the client is gone, which the writer reports.
+            let _ = self.lane.finish(all);
+        }
+    }
+
+    fn collect(&self, answer: Option<Bytes>) -> Option<Bytes> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = answer {
             state.charge.grow_unchecked(answer.len());
             state.answers.push(answer);
@@ -54,7 +70,7 @@ impl Connection {
             .iter()
             .filter(|(incoming, _)| matches!(incoming, Incoming::Request(..) | Incoming::Answered(_)))
             .count();
-        let all = Arc::new(BatchAnswers::new(answers, self.ledger()));
+        let all = Arc::new(BatchAnswers::new(answers, self.queue.lane(), self.ledger()));
         // Each holds on to the bytes of the whole batch, and none of them weighs more than its share.
         let weight = bytes.len().div_ceil(messages.len().max(1));
         for (incoming, peek) in messages {

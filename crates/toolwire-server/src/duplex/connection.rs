@@ -143,7 +143,10 @@ impl Connection {
         let answered = match incoming {
             Incoming::Request(request, origin) => {
                 let arrival = Arrival::new(&self.ledger, weight, self.extensions.clone());
-                let arrival = arrival.over(self.queue.clone());
+                let arrival = match &reply_to {
+                    ReplyTo::Lane => arrival.over(self.queue.clone()),
+                    ReplyTo::Batch(all) => arrival.in_lane(all.lane()),
+                };
                 match Call::new(&self.server, request, peek, origin, arrival) {
                     Ok(call) => return self.start(Waiting { call, reply_to }).await,
                     Err(answered) => answered,
@@ -242,12 +245,10 @@ impl Connection {
 
     /// Sends an answer that has no messages before it; `None` when there is none.
     fn answer(&self, reply_to: &ReplyTo, answer: Option<Bytes>) {
-        let message = match reply_to {
-            ReplyTo::Lane => answer,
-            ReplyTo::Batch(all) => all.take(answer),
-        };
-        if let Some(message) = message {
-            self.post(message);
+        match (reply_to, answer) {
+            (ReplyTo::Batch(all), answer) => all.take(answer),
+            (ReplyTo::Lane, Some(answer)) => self.post(answer),
+            (ReplyTo::Lane, None) => {}
         }
     }
 

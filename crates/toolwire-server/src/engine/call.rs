@@ -16,7 +16,7 @@ use toolwire_protocol::{
     peek::{MetaPeek, Peek},
 };
 use toolwire_transport::{
-    FairQueue,
+    FairQueue, Lane,
     ledger::{Charge, Ledger, LimitReached},
 };
 
@@ -37,7 +37,16 @@ pub struct Arrival<'a> {
     ledger: &'a Ledger,
     bytes: Weight,
     extensions: Extensions,
-    queue: Option<FairQueue>,
+    way: Way,
+}
+
+/// Where what a request sends before its answer goes.
+#[derive(Debug)]
+enum Way {
+    /// It is read from the call.
+    Own,
+    Queue(FairQueue),
+    Lane(Lane),
 }
 
 #[derive(Debug)]
@@ -49,19 +58,27 @@ enum Weight {
 impl<'a> Arrival<'a> {
     /// A request of so many bytes, charged to `ledger` until it is answered.
     pub fn new(ledger: &'a Ledger, bytes: usize, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, queue: None }
+        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, way: Way::Own }
     }
 
     /// A request whose bytes were charged to `ledger` while they were read.
     pub fn charged(ledger: &'a Ledger, bytes: Charge, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Charged(bytes), extensions, queue: None }
+        Self { ledger, bytes: Weight::Charged(bytes), extensions, way: Way::Own }
     }
 
     /// What the request sends before its answer goes out by `queue`, together with what others send. Otherwise it
     /// is read from the call.
     #[must_use]
     pub fn over(mut self, queue: FairQueue) -> Self {
-        self.queue = Some(queue);
+        self.way = Way::Queue(queue);
+        self
+    }
+
+    /// What the request sends before its answer goes out by `lane`, which it shares with the other requests of its
+    /// batch. Whoever collects the answers finishes it.
+    #[must_use]
+    pub(crate) fn in_lane(mut self, lane: Lane) -> Self {
+        self.way = Way::Lane(lane);
         self
     }
 }
@@ -149,9 +166,10 @@ impl Call {
             params,
             peek,
             client,
-            outbox: match arrival.queue {
-                Some(queue) => Outbox::shared(queue),
-                None => Outbox::own(arrival.ledger.clone()),
+            outbox: match arrival.way {
+                Way::Own => Outbox::own(arrival.ledger.clone()),
+                Way::Queue(queue) => Outbox::shared(queue),
+                Way::Lane(lane) => Outbox::in_lane(lane),
             },
             cancel: OnceLock::new(),
             extensions: arrival.extensions,

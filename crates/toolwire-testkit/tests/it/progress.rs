@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 use toolwire_protocol::Version;
 use toolwire_server::{Context, Progress, Server, tool};
-use toolwire_testkit::each;
+use toolwire_testkit::{
+    each,
+    simulation::{Faults, Plan, Random, message_link},
+};
+use toolwire_transport::{Duplex as _, Sink as _, Source as _};
 
 async fn copy(progress: Progress) -> &'static str {
     for done in [1.0, 2.0, 2.0, 1.5, f64::NAN, 3.0] {
@@ -112,4 +116,38 @@ async fn ends_with_the_answer() {
         wire.expect_silence().await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn of_a_batch_comes_before_its_answers() {
+    // The client takes nothing until everything is said, so what is sent has to wait in the server.
+    let back = Faults { capacity: 1, ..Faults::calm() };
+    let (ours, theirs, _link) = message_link(&mut Random::new(1), Plan { back, ..Plan::calm() });
+    let server = server();
+    let serving = tokio::spawn(async move { server.serve(theirs).await });
+    let (mut source, mut sink) = ours.split();
+    let client = json!({ "name": "t", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client });
+    let call = |id: u64| {
+        let params = json!({ "name": "copy", "_meta": { "progressToken": id } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!([call(1), call(2)]),
+    ] {
+        sink.send(message.to_string().into()).await.unwrap();
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    sink.close().await.unwrap();
+    let mut said = Vec::new();
+    while let Some(message) = source.receive().await.unwrap() {
+        said.push(serde_json::from_slice::<Value>(&message).unwrap());
+    }
+    assert_eq!(said.len(), 8, "{said:?}");
+    assert_eq!(said.last().and_then(Value::as_array).map(Vec::len), Some(2), "{said:?}");
+    serving.await.unwrap().unwrap();
 }

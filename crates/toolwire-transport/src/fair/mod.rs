@@ -89,7 +89,8 @@ impl FairQueue {
     }
 
     /// The same, with its bytes on a ledger: `charge` grows and shrinks with what waits. Answers are queued in any
-    /// case; notifications are refused while the ledger is over one of its limits.
+    /// case; notifications are refused while the ledger is over one of its limits, except that an empty queue takes
+    /// one: whoever waits is woken by what is written from the own queue, never by what others let go of.
     pub fn charged(limits: Limits, charge: Charge) -> Self {
         Self::build(limits, Some(charge))
     }

@@ -192,7 +192,12 @@ impl State {
         Some(message)
     }
 
+    /// A queue that is empty always has room for one message, whatever others hold: nothing is written from it that
+    /// could wake those who wait.
     pub(super) fn has_room(&self) -> bool {
+        if self.bytes == 0 {
+            return true;
+        }
         self.bytes < self.limits.queue_bytes
             && !self.charge.as_ref().is_some_and(|charge| charge.ledger().is_over())
     }

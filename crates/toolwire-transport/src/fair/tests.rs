@@ -1,4 +1,5 @@
 use super::*;
+use crate::ledger::{Account, Ceilings, Ledger};
 
 fn bytes(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
@@ -150,4 +151,19 @@ async fn an_aborted_queue_is_empty_and_over() {
     assert_eq!(queue.queued_bytes(), 0);
     assert_eq!(queue.next().await, None);
     assert_eq!(lane.finish(bytes("2")), Err(Closed(bytes("2"))));
+}
+
+#[tokio::test]
+async fn what_others_hold_never_stops_a_queue_that_is_empty() {
+    let process = Ledger::root(Ceilings { bytes: ("held_bytes", 10), ..Ceilings::NONE });
+    let charged = || FairQueue::charged(Limits::default(), process.empty_charge(Account::AnswerBytes));
+    let (crowded, idle) = (charged(), charged());
+    crowded.post(bytes("more than ten bytes")).unwrap();
+    // Nothing is written here that could wake whoever waits, so nobody may have to.
+    idle.room().await;
+    let lane = idle.lane();
+    lane.send(bytes("one")).await.unwrap();
+    assert_eq!(lane.push(bytes("two")), Err(Refused::Full(bytes("two"))));
+    assert_eq!(drain(&idle), ["one"]);
+    lane.push(bytes("two")).unwrap();
 }

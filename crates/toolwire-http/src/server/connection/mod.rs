@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// Finds out which version of HTTP the client speaks. If TLS has `agreed` on one, it has to be that.
-    async fn open<S>(mut self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
+    pub(crate) async fn open<S>(mut self, stream: S, local: Option<SocketAddr>, agreed: Option<HttpVersion>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
