@@ -264,10 +264,7 @@ impl Handshake<'_> {
     }
 
     fn nothing_in_common(&self, cause: Option<Error>) -> Error {
-        let text = format!(
-            "the server does not speak {}",
-            names(&self.settings.era.offered())
-        );
+        let text = format!("the server does not speak {}", names(&self.settings.era.offered()));
         let error = Error::new(ErrorKind::NoCommonVersion, Delivery::Rejected, text);
         match cause {
             Some(cause) => error.with_source(cause),
