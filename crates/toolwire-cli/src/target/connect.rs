@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use serde_json::Value;
 use tokio::time::timeout;
 use toolwire::{
     ChildProcess, Client, Era,
@@ -26,9 +27,12 @@ pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) fn builder(target: &Target) -> ClientBuilder {
     let trace = target.trace.as_ref().map(|recorder| recorder.listener(&target.name, &target.address));
     let lost = target.lost.clone();
+    let answered = (!target.roots.is_empty()).then(|| Arc::clone(&target.roots_answered));
     unobserved(target).observe(move |observed| {
-        if let Observed::Failed(why) = &observed {
-            lost.note(why);
+        match (&observed, &answered) {
+            (Observed::Failed(why), _) => lost.note(why),
+            (Observed::Sent(message), Some(answered)) if tells_roots(message) => answered.notify_one(),
+            _ => {}
         }
         if let Some(trace) = &trace {
             trace(observed);
@@ -46,14 +50,7 @@ pub(crate) fn unobserved(target: &Target) -> ClientBuilder {
         Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
         None => builder,
     };
-    if target.roots.is_empty() {
-        return builder;
-    }
-    let (roots, asked) = (roots(target), Arc::clone(&target.roots_asked));
-    builder.on_roots(move || {
-        asked.notify_one();
-        std::future::ready(roots.clone())
-    })
+    if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
 }
 
 /// Connects, or says why not. Nothing that was started is left behind.
@@ -154,6 +151,12 @@ fn limits(target: &Target) -> HttpLimits {
     limits
 }
 
+/// Whether a message is the answer with the folders.
+fn tells_roots(message: &[u8]) -> bool {
+    let message: Option<Value> = serde_json::from_slice(message).ok();
+    message.is_some_and(|message| message["result"]["roots"].is_array())
+}
+
 /// Waits until a server that asks for the folders right after the handshake has been answered. Only then does it know
 /// what it may work on, and what is called before that is refused.
 pub(crate) async fn settle(target: &Target, client: &Client) {
@@ -164,10 +167,10 @@ pub(crate) async fn settle(target: &Target, client: &Client) {
     if target.roots.is_empty() || client.era() == Era::Modern {
         return;
     }
-    if timeout(ASKING, target.roots_asked.notified()).await.is_ok() {
+    if timeout(ASKING, target.roots_answered.notified()).await.is_ok() {
+        tokio::time::sleep(TAKING_IN).await;
         // Behind the answer, so that this is answered only when that was read.
         let _ = timeout(ASKING, client.ping()).await;
-        tokio::time::sleep(TAKING_IN).await;
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct Target {
     pub(crate) lost: Lost,
     /// How many bytes a message may have.
     pub(crate) max_message: usize,
-    /// Tells when the server has asked for the folders.
-    pub(crate) roots_asked: Arc<Notify>,
+    /// Tells when the server has been told the folders.
+    pub(crate) roots_answered: Arc<Notify>,
 }
 
 /// A failure because a message was over the limit, with the way to raise it.

@@ -181,7 +181,7 @@ impl TargetOptions {
             trace,
             lost: Lost::default(),
             max_message: usize::from(self.max_message) << 20,
-            roots_asked: Arc::default(),
+            roots_answered: Arc::default(),
         })
     }
 

@@ -86,7 +86,7 @@ pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -
             trace: None,
             lost: Lost::default(),
             max_message: target::MAX_MESSAGE_BYTES,
-            roots_asked: Arc::default(),
+            roots_answered: Arc::default(),
         };
         visited.outcome = reach(&target).await.map_or_else(Outcome::Failed, Outcome::Works);
     }

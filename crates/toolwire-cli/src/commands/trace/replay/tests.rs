@@ -44,7 +44,7 @@ fn target(version: Version) -> Target {
         trace: None,
         lost: target::Lost::default(),
         max_message: target::MAX_MESSAGE_BYTES,
-        roots_asked: Arc::default(),
+        roots_answered: Arc::default(),
     }
 }
 
