@@ -11,10 +11,7 @@ use syn::{
 use crate::options::{default_crate, end_of_option, once, read_path, read_word};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    expansion(options, item.clone()).unwrap_or_else(|error| {
-        let error = error.into_compile_error();
-        quote!(#error #item)
-    })
+    expansion(options, item).unwrap_or_else(Error::into_compile_error)
 }
 
 fn expansion(options: TokenStream, item: TokenStream) -> Result<TokenStream> {

@@ -35,7 +35,7 @@ pub(crate) struct Catalog {
     pub(crate) resources: Arc<Registry<ResourceRoute>>,
     pub(crate) templates: Arc<Registry<TemplateRoute>>,
     /// The templates, the most specific first. Of equals, the first comes first.
-    by_specificity: Arc<BTreeMap<(Reverse<Option<Specificity>>, u64), Arc<TemplateRoute>>>,
+    by_specificity: Arc<BTreeMap<Place, Arc<TemplateRoute>>>,
     /// How many templates there ever were.
     templates_ever: u64,
     served: Served,
@@ -43,6 +43,9 @@ pub(crate) struct Catalog {
     served_modern: Served,
     pub(crate) capabilities: ServerCapabilities,
 }
+
+/// How specific a template is, and which one it is.
+type Place = (Reverse<Option<Specificity>>, u64);
 
 /// A kind of route, as a catalog has it.
 pub(crate) trait Offered: Entry + Sized + 'static {
@@ -150,6 +153,7 @@ impl Catalog {
     }
 
     /// Adds a route. Gives it back if its key is taken.
+    #[expect(clippy::needless_pass_by_value, reason = "it is given away, and given back if its key is taken")]
     pub(crate) fn add<R: Offered>(&mut self, route: Arc<R>) -> Result<(), Arc<R>> {
         R::registry(self).add(Arc::clone(&route))?;
         R::added(self, &route);

@@ -146,7 +146,8 @@ fn reference() -> String {
     let mut bytes = [0; 3];
     // Without randomness the line is still found by its time.
     let _ = getrandom::fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let [a, b, c] = bytes;
+    format!("{a:02x}{b:02x}{c:02x}")
 }
 
 impl From<RpcError> for ToolError {

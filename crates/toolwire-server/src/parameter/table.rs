@@ -14,14 +14,16 @@ pub struct Named {
     pub(super) position: usize,
     pub(super) name: &'static str,
     pub(super) description: Option<&'static str>,
-    /// Whether there is a value for it when the caller sends none, and how that is shown.
-    pub(super) default: Option<Option<Value>>,
+    /// Whether there is a value for it when the caller sends none.
+    pub(super) has_default: bool,
+    /// How that is shown, if it can be.
+    pub(super) shown: Option<Value>,
 }
 
 impl Named {
     /// The parameter at this position, which is called this on the wire.
     pub fn new(position: usize, name: &'static str) -> Self {
-        Self { position, name, description: None, default: None }
+        Self { position, name, description: None, has_default: false, shown: None }
     }
 
     /// What it is, for the model.
@@ -34,7 +36,8 @@ impl Named {
     /// It has a default, which is shown in the schema if it can be.
     #[must_use]
     pub fn default(mut self, shown: Option<Value>) -> Self {
-        self.default = Some(shown);
+        self.has_default = true;
+        self.shown = shown;
         self
     }
 }
@@ -88,7 +91,7 @@ impl TableBuilder {
     pub(super) fn push<T: DeserializeOwned + JsonSchema>(&mut self, named: Named) {
         let generator = self.generator.get_or_insert_with(schema::input_generator);
         let mut schema = generator.subschema_for::<T>().to_value();
-        let required = named.default.is_none() && missing::<T>().is_none();
+        let required = !named.has_default && missing::<T>().is_none();
         if !required {
             schema::without_null(&mut schema);
         }
@@ -96,7 +99,7 @@ impl TableBuilder {
         if let Some(text) = named.description {
             put(&mut schema, "description", text.into());
         }
-        if let Some(Some(shown)) = named.default.filter(|shown| *shown != Some(Value::Null)) {
+        if let Some(shown) = named.shown.filter(|shown| !shown.is_null()) {
             put(&mut schema, "default", shown);
         }
         if required {
@@ -105,8 +108,13 @@ impl TableBuilder {
         self.properties.insert(named.name.to_owned(), schema);
         self.order.names.push(named.name);
         self.order.inside.insert(named.name, Order::of::<T>());
-        let names = vec![named.name.into()];
-        self.rows.push(Row { names, null_is_absent, required, position: named.position, whole: false });
+        self.rows.push(Row {
+            names: vec![named.name.into()],
+            null_is_absent,
+            required,
+            position: named.position,
+            whole: false,
+        });
     }
 
     /// Adds an argument that brings attributes of its own: the only field of the struct `T`.

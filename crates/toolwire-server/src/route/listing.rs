@@ -107,10 +107,10 @@ pub(crate) async fn run(
 ) -> Result<Reply, RpcError> {
     let mut listings = catalog.listings().skip(number);
     let unknown = || RpcError::invalid_params("unknown cursor; start again without one");
-    let (route, lister) = listings.next().ok_or_else(unknown)?;
+    let (route, list) = listings.next().ok_or_else(unknown)?;
     let page = PageAt { cursor: theirs, limit: PAGE_ITEMS };
     let what = format!("the listing of {:?}", route.template.uri_template);
-    let listed = tokio::time::timeout(LISTING_TIME, (lister.0)(cx.clone(), page)).await;
+    let listed = tokio::time::timeout(LISTING_TIME, (list.0)(cx.clone(), page)).await;
     let listed = listed.map_err(|_| RpcError::internal(format!("{what} took more than {LISTING_TIME:?}")))?;
     let listed = listed.map_err(|error| Failure::new(error).rpc_error(cx.server().telling(), &what))?;
     if listed.items.len() > PAGE_ITEMS {

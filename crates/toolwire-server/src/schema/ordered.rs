@@ -66,12 +66,12 @@ fn write_properties(text: &str, order: &Order, out: &mut String) -> Option<()> {
     properties.sort_by_key(|(name, _)| {
         order.names.iter().position(|known| known == name).unwrap_or(order.names.len())
     });
-    write_object(&properties, out, |name, value, out| match order.inside.get(name) {
-        Some(inside) => write_schema(value, inside, out),
-        None => {
-            out.push_str(value);
-            Some(())
+    write_object(&properties, out, |name, value, out| {
+        if let Some(inside) = order.inside.get(name) {
+            return write_schema(value, inside, out);
         }
+        out.push_str(value);
+        Some(())
     })
 }
 
