@@ -8,6 +8,7 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask screens
        cargo xtask eras
        cargo xtask mutants [AREA]...
+       cargo xtask soak [--minutes N]
 
 test runs every check:
   --list        name the steps and exit
@@ -17,7 +18,8 @@ bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 screens writes what the program says into the documents that show it.
 eras lowers the numbers in xtask/eras.txt to what is there.
-mutants changes the code that safety depends on, and finds the changes that no test notices.";
+mutants changes the code that safety depends on, and finds the changes that no test notices.
+soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -29,6 +31,7 @@ pub(crate) enum Request {
     Eras,
     Mutants { areas: Vec<String> },
     Screens,
+    Soak { minutes: u64 },
     Test { only: Vec<String> },
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
     match command {
         "test" => test(&rest),
         "mutants" => areas(&rest),
+        "soak" => soak(&rest),
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
@@ -83,6 +87,18 @@ fn areas(rest: &[&str]) -> Result<Request, String> {
     }
 }
 
+fn soak(rest: &[&str]) -> Result<Request, String> {
+    match rest {
+        [] => Ok(Request::Soak { minutes: 60 }),
+        ["--minutes", minutes] => match minutes.parse() {
+            Ok(minutes) if minutes > 0 => Ok(Request::Soak { minutes }),
+            _ => Err(format!("`{minutes}` is not a number of minutes")),
+        },
+        ["--minutes"] => Err("--minutes needs a number".to_owned()),
+        [other, ..] => Err(unknown(other)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Request, parse};
@@ -95,7 +111,7 @@ mod tests {
     #[test]
     fn the_command_line_is_understood() {
         assert_eq!(parsed(""), Ok(Request::Help));
-        assert_eq!(parsed("test --help"), Ok(Request::Help));
+        assert_eq!(parsed("soak --help"), Ok(Request::Help));
         assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
         assert_eq!(parsed("test --list"), Ok(Request::List));
         assert_eq!(parsed("bench"), Ok(Request::Bench));
@@ -105,14 +121,16 @@ mod tests {
         let only = vec!["lint".to_owned(), "demo".to_owned()];
         assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
         assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
+        assert_eq!(parsed("soak --minutes 5"), Ok(Request::Soak { minutes: 5 }));
     }
 
     #[test]
     fn mistakes_are_named() {
         assert_eq!(parsed("tset"), Err("unknown command `tset`".to_owned()));
-        for line in ["test --fast", "bench --fast", "conformance --fast", "mutants --fast"] {
+        for line in ["test --fast", "bench --fast", "conformance --fast", "mutants --fast", "soak --fast"] {
             assert_eq!(parsed(line), Err("unknown option `--fast`".to_owned()));
         }
         assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
+        assert_eq!(parsed("soak --minutes none"), Err("`none` is not a number of minutes".to_owned()));
     }
 }

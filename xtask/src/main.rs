@@ -23,6 +23,7 @@ mod programs;
 mod registry;
 mod schemas;
 mod screens;
+mod soak;
 mod sources;
 mod steps;
 mod terminal;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Request::Eras => eras::write(),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
+        Request::Soak { minutes } => soak::run(minutes),
         Request::Test { only } => steps::run(&only),
     });
     match answer {
