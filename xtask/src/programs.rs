@@ -25,7 +25,9 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     if let Some(place) = &*built {
         return Ok(place.clone());
     }
-    Program::cargo(&root(), LIMIT).args(["build"]).args(SHARED).args(["--bins", "--examples"]).run()?;
+    // Without the program that is running: cargo would put another build of it in its place.
+    let chosen = ["--exclude", "xtask", "--bins", "--examples"];
+    Program::cargo(&root(), LIMIT).args(["build"]).args(SHARED).args(chosen).run()?;
     let place = Workspace::read(&root())?.target.join("debug");
     *built = Some(place.clone());
     Ok(place)
