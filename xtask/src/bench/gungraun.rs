@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{LIMIT, Measured};
+use super::{BENCH, LIMIT, Measured};
 use crate::debian;
 use crate::process::Program;
 use crate::steps::Stop;
@@ -15,12 +15,8 @@ use crate::tools::Tool;
 pub(super) fn count(root: &Path) -> Result<Vec<Measured>, Stop> {
     debian::program("valgrind")?;
     let runner = runner(root)?;
-    // The program is named along with the benches because its features then count here as well, and everything that
-    // `install` has built is found built. The programs that others measure are left out.
-    let bench =
-        ["bench", "--quiet", "-p", "toolwire-benchmarks", "-p", "toolwire-cli", "--no-default-features"];
     let output = Program::cargo(root, LIMIT)
-        .args(bench)
+        .args(BENCH)
         .args(["--bench", "instructions", "--", "--output-format=json"])
         .env("GUNGRAUN_RUNNER", &runner.display().to_string())
         .successful_output()?;
