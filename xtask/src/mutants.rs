@@ -81,6 +81,10 @@ pub(crate) fn run(names: &[String]) -> Result<bool, String> {
         let caught = count("caught") + count("timeout");
         let (missed, unviable) = (count("missed"), count("unviable"));
         let all = caught + missed + unviable;
+        if all == 0 {
+            // Most likely the tests fail without any change, and nothing was tried.
+            return Err(format!("no mutant of `{}` was tried; what cargo-mutants said is above", area.name));
+        }
         lines.push(format!("{:<12}{all:>9}{caught:>9}{missed:>9}{unviable:>10}", area.name));
         let missed = results.get("missed").map(Vec::as_slice).unwrap_or_default();
         wrong.extend(differences(area, missed, &known));
