@@ -132,6 +132,7 @@ mod tests {
             name: name.to_owned(),
             folder: folder.into(),
             published: true,
+            programs: vec![],
             dependencies,
             features: vec![],
         }

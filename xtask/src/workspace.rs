@@ -25,6 +25,8 @@ pub(crate) struct Package {
     pub(crate) folder: PathBuf,
     /// Whether others can depend on it.
     pub(crate) published: bool,
+    /// Its programs that have documentation of their own.
+    pub(crate) programs: Vec<String>,
     pub(crate) dependencies: Vec<Dependency>,
     /// Sorted, `default` included.
     pub(crate) features: Vec<String>,
@@ -76,12 +78,22 @@ impl Package {
             value["dependencies"].as_array()?.iter().map(Dependency::parse).collect::<Option<_>>()?;
         let mut features: Vec<String> = value["features"].as_object()?.keys().cloned().collect();
         features.sort();
+        let documented = |target: &&Value| target["kind"][0] == "bin" && target["doc"] == true;
+        let programs = value["targets"].as_array()?.iter().filter(documented);
+        let programs = programs.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect();
         let manifest = Path::new(value["manifest_path"].as_str()?);
         let folder = manifest.parent()?;
         let folder = folder.strip_prefix(root()).unwrap_or(folder).to_path_buf();
         // A list of registries; an empty one means none.
         let published = value["publish"].as_array().is_none_or(|registries| !registries.is_empty());
-        Some(Self { name: value["name"].as_str()?.to_owned(), folder, published, dependencies, features })
+        Some(Self {
+            name: value["name"].as_str()?.to_owned(),
+            folder,
+            published,
+            programs,
+            dependencies,
+            features,
+        })
     }
 }
 
@@ -116,12 +128,13 @@ mod tests {
 
     #[test]
     fn cargo_metadata_is_understood() {
-        let text = r#"{"target_directory":"/t","packages":[{"name":"p","manifest_path":"/p/Cargo.toml","features":{"b":[],"a":[]},
+        let text = r#"{"target_directory":"/t","packages":[{"name":"p","manifest_path":"/p/Cargo.toml","targets":[{"kind":["bin"],"name":"q","doc":true},{"kind":["bin"],"name":"r","doc":false}],"features":{"b":[],"a":[]},
             "dependencies":[{"name":"x","kind":null},{"name":"y","kind":"dev"},{"name":"z","kind":"build"}]}]}"#;
         let workspace = Workspace::parse(text).unwrap();
         let package = workspace.package("p").unwrap();
         assert_eq!(package.features, ["a", "b"]);
         assert!(package.published);
+        assert_eq!(package.programs, ["q"]);
         let kinds: Vec<Kind> = package.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [Kind::Normal, Kind::Dev, Kind::Build]);
         assert!(workspace.package("q").is_err());

@@ -13,6 +13,7 @@ fn package(name: &str, dependencies: &[(&str, Kind)]) -> Package {
         name: name.to_owned(),
         folder: name.into(),
         published: true,
+        programs: vec![],
         dependencies: dependencies.collect(),
         features: vec![],
     }
