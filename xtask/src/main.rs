@@ -15,6 +15,7 @@ mod licences;
 mod process;
 mod registry;
 mod screens;
+mod simulate;
 mod steps;
 mod terminal;
 mod workspace;
@@ -26,13 +27,15 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask bench
        cargo xtask conformance
        cargo xtask screens
+       cargo xtask simulate [--seeds N] [--from SEED]
 
 test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
-screens writes what the program says into the documents that show it.";
+screens writes what the program says into the documents that show it.
+simulate runs more seeds of the simulation than the checks do.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -42,6 +45,7 @@ enum Request {
     Bench,
     Test { only: Vec<String> },
     Screens,
+    Simulate(simulate::Seeds),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Request::Bench => bench::run(),
         Request::Test { only } => steps::run(&only),
         Request::Screens => screens::write(),
+        Request::Simulate(seeds) => simulate::run(&seeds),
     });
     match answer {
         Ok(true) => ExitCode::SUCCESS,
@@ -70,6 +75,11 @@ fn main() -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
+    if let [first, seeds @ ..] = arguments
+        && first == "simulate"
+    {
+        return simulate::parse(seeds).map(Request::Simulate);
+    }
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
         Some("test") => {}

@@ -166,7 +166,9 @@ fn command_fault(command: &str) -> Option<String> {
         let words: Vec<String> = ours.split_whitespace().map(str::to_owned).collect();
         return match parse(&words) {
             Ok(Request::Test { only }) => steps::select(&only).err(),
-            Ok(Request::Help | Request::List | Request::Bench | Request::Screens) => None,
+            Ok(Request::Help | Request::List | Request::Bench | Request::Screens | Request::Simulate(_)) => {
+                None
+            }
             Err(error) => Some(format!("`{command}`: {error}")),
         };
     }

@@ -112,6 +112,12 @@ impl Plan {
         Self { there, back, cut }
     }
 
+    /// Whether everything arrives soon: within so much for each piece.
+    pub fn is_prompt(&self, delay: Duration) -> bool {
+        let soon = |faults: &Faults| faults.stall.is_none() && faults.delay <= delay;
+        self.cut.is_none() && soon(&self.there) && soon(&self.back)
+    }
+
     /// Whether everything arrives in the end.
     pub fn is_reliable(&self) -> bool {
         let arrives = |faults: &Faults| faults.stall.is_none_or(|stall| stall.time.is_some());

@@ -36,6 +36,9 @@ pub(crate) const TOOLS: [&str; 12] = [
     "away",
 ];
 
+/// Those that are used in a crowded run: what takes room, and what needs some.
+pub(crate) const CROWDED_TOOLS: [&str; 5] = ["large", "talk", "ask", "ask_twice", "now"];
+
 /// How many handlers run.
 #[derive(Clone, Default)]
 pub(crate) struct Running(Arc<AtomicUsize>);
@@ -201,9 +204,9 @@ async fn away(
 }
 
 /// The limits of a run: small ones, so that they are met.
-pub(crate) fn limits(random: &mut Random) -> Limits {
-    // In a crowded run, what waits for one client is felt by the others.
-    let crowded = random.percent(25);
+///
+/// In a `crowded` run, what waits for one client is felt by the others.
+pub(crate) fn limits(random: &mut Random, crowded: bool) -> Limits {
     let few = |random: &mut Random, usual: usize| {
         if random.percent(40) { usize::try_from(random.between(1, 4)).unwrap() } else { usual }
     };

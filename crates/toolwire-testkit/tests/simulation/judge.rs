@@ -9,6 +9,12 @@ use toolwire_protocol::wire::meta::SUBSCRIPTION_ID;
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
     asked: BTreeMap<String, Asked>,
+    /// Whether the connection is so good that nobody has to wait for it.
+    is_prompt: bool,
+    /// How often the client was told that the tools have changed.
+    changes: usize,
+    /// Whether it has shaken hands, and whether it has said so.
+    handshake: (bool, bool),
     /// How many answers without an id may come: to what could not be read.
     nameless: usize,
     /// Whether one has come.
@@ -26,9 +32,14 @@ pub(crate) struct Asked {
     in_batch: bool,
     progress: f64,
     acknowledged: bool,
+    cancelled: bool,
 }
 
 impl Judge {
+    pub(crate) fn new(is_prompt: bool) -> Self {
+        Self { is_prompt, ..Self::default() }
+    }
+
     /// Notes what the client is about to send.
     pub(crate) fn sends(&mut self, message: &Value) {
         if let Value::Array(all) = message {
@@ -43,6 +54,7 @@ impl Judge {
             return;
         }
         let method = message["method"].as_str().unwrap_or_default();
+        self.handshake.1 |= method == "notifications/initialized";
         if method == "notifications/cancelled" {
             self.excuse(&message["params"]["requestId"]);
         }
@@ -71,7 +83,15 @@ impl Judge {
     pub(crate) fn excuse(&mut self, id: &Value) {
         if let Some(asked) = self.asked.get_mut(&id.to_string()) {
             asked.excused = true;
+            asked.cancelled = true;
         }
+    }
+
+    /// How often the client was told that the tools have changed; `None` if it is not told of that.
+    pub(crate) fn changes(&self) -> Option<usize> {
+        let listens = |asked: &Asked| asked.acknowledged && asked.answered == 0 && !asked.cancelled;
+        let hears = self.handshake == (true, true) || self.asked.values().any(listens);
+        hears.then_some(self.changes)
     }
 
     /// What was asked by this id.
@@ -103,6 +123,7 @@ impl Judge {
             return all.iter().try_for_each(|message| self.receives(message));
         }
         let (method, params) = (message["method"].as_str(), &message["params"]);
+        self.changes += usize::from(method == Some("notifications/tools/list_changed"));
         match method {
             None => self.answer(message),
             Some("notifications/progress") => self.progress(params),
@@ -126,8 +147,15 @@ impl Judge {
         }
         let asked = self.asked.get_mut(&id.to_string()).ok_or("an answer to an id that was not asked")?;
         asked.answered += 1;
+        self.handshake.0 |= asked.message["method"] == "initialize" && message.get("result").is_some();
         if asked.answered > asked.times {
             return Err(format!("answer number {} to a request", asked.answered));
+        }
+        // The time of a person does not count as the handler's, so this one waited for the question to leave.
+        let tool = asked.message["params"]["name"].as_str().unwrap_or_default();
+        let text = message["error"]["message"].as_str().unwrap_or_default();
+        if self.is_prompt && tool.starts_with("ask") && text.contains("handler_timeout") {
+            return Err("a question was held up until its handler was stopped".to_owned());
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ struct Session {
 }
 
 pub(crate) async fn run(peer: Peer, mut random: Random, version: Version) {
-    let mut speaker = Speaker::new(version, random.fork());
+    let mut speaker = Speaker::new(version, random.fork(), peer.world.is_crowded);
     let initialize = speaker.initialize();
     let mut session = Session {
         peer,

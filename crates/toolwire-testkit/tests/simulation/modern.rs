@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub(crate) async fn run(peer: Peer, mut random: Random) {
-    let speaker = Arc::new(Mutex::new(Speaker::new(Version::LATEST, random.fork())));
+    let speaker = Arc::new(Mutex::new(Speaker::new(Version::LATEST, random.fork(), peer.world.is_crowded)));
     let mut shared = None;
     let mut exchanges = JoinSet::new();
     for _ in 0..random.between(1, 7) {

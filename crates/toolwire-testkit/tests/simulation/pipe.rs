@@ -16,7 +16,7 @@ use tokio::{
 };
 use toolwire_protocol::Version;
 use toolwire_server::{CallerKey, Extensions};
-use toolwire_testkit::simulation::{MessageSink, MessageSource, Plan, Random, message_link};
+use toolwire_testkit::simulation::{MessageSink, MessageSource, Plan, Random, Stall, message_link};
 use toolwire_transport::{Duplex as _, Sink as _, Source as _};
 
 use crate::{
@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(150);
 
 /// How long the server may take to end after its client has.
 const GOODBYE: Duration = Duration::from_secs(60);
+
+/// How long it may take until a client is told of a change, in milliseconds.
+const CHANGE_TIME: u64 = 30_000;
 
 /// What the reader wants to be said.
 enum Todo {
@@ -50,9 +53,22 @@ struct Client {
     mute: bool,
 }
 
-pub(crate) async fn run(world: Arc<World>, name: String, mut random: Random, version: Version) {
-    let plan = Plan::random(&mut random);
+pub(crate) async fn run(
+    world: Arc<World>,
+    name: String,
+    mut random: Random,
+    version: Version,
+    is_first: bool,
+) {
+    let mut plan = Plan::random(&mut random);
+    if world.is_crowded && is_first {
+        plan.back.stall = Some(Stall { after: random.below(4), time: None });
+        plan.back.capacity = 1;
+    } else if world.is_crowded && random.percent(60) {
+        plan = Plan::calm();
+    }
     let mut reliable = plan.is_reliable();
+    let is_prompt = plan.is_prompt(Duration::from_millis(30));
     world.note(&name, &format!("connects as {version}: {plan:?}"));
     if plan.there.stall.is_some_and(|stall| stall.time.is_none()) {
         // On a pipe nobody notices that a client is gone whose end never arrives.
@@ -78,7 +94,7 @@ pub(crate) async fn run(world: Arc<World>, name: String, mut random: Random, ver
     }
     let (source, sink) = ours.split();
     let (wants, todo) = unbounded_channel();
-    let (judge, stop) = (Arc::new(Mutex::new(Judge::default())), Arc::new(Notify::new()));
+    let (judge, stop) = (Arc::new(Mutex::new(Judge::new(is_prompt))), Arc::new(Notify::new()));
     let reading = tokio::spawn(read(
         Arc::clone(&world),
         name.clone(),
@@ -87,7 +103,7 @@ pub(crate) async fn run(world: Arc<World>, name: String, mut random: Random, ver
         wants,
         Arc::clone(&stop),
     ));
-    let speaker = Speaker::new(version, random.fork());
+    let speaker = Speaker::new(version, random.fork(), world.is_crowded);
     let mut client = Client {
         world: Arc::clone(&world),
         name,
@@ -99,6 +115,7 @@ pub(crate) async fn run(world: Arc<World>, name: String, mut random: Random, ver
     };
     client.script(&mut random).await;
     client.wait_for_answers(&reading).await;
+    client.hear_of_changes(reliable).await;
     let Client { name, mut sink, .. } = client;
     if reliable && !reading.is_finished() && !world.is_shut() {
         for open in lock(&judge).unanswered() {
@@ -214,6 +231,18 @@ impl Client {
                 return self.pause(5000).await;
             }
             self.pause(1000).await;
+        }
+    }
+
+    /// Whoever listens is told of changes, whatever others do or do not.
+    async fn hear_of_changes(&mut self, reliable: bool) {
+        let Some(before) = lock(&self.judge).changes().filter(|_| reliable) else { return };
+        self.world.note(&self.name, "waits for a change");
+        self.world.server.notify().tools_changed();
+        self.pause(CHANGE_TIME).await;
+        let after = lock(&self.judge).changes();
+        if after == Some(before) && !self.world.is_shut() {
+            self.world.fault(&self.name, "was not told of a change");
         }
     }
 

@@ -7,7 +7,7 @@ use toolwire_protocol::{
 };
 use toolwire_testkit::simulation::Random;
 
-use crate::handlers::TOOLS;
+use crate::handlers::{CROWDED_TOOLS, TOOLS};
 
 pub(crate) struct Speaker {
     pub(crate) version: Version,
@@ -27,11 +27,11 @@ pub(crate) enum Saying {
 }
 
 impl Speaker {
-    pub(crate) fn new(version: Version, mut random: Random) -> Self {
-        let tools = if random.percent(50) {
-            TOOLS.to_vec()
-        } else {
-            (0..random.between(1, 4)).map(|_| *random.pick(&TOOLS)).collect()
+    pub(crate) fn new(version: Version, mut random: Random, is_crowded: bool) -> Self {
+        let tools = match random.below(2) {
+            _ if is_crowded => CROWDED_TOOLS.to_vec(),
+            0 => TOOLS.to_vec(),
+            _ => (0..random.between(1, 4)).map(|_| *random.pick(&TOOLS)).collect(),
         };
         Self { version, random, tools, last_id: 0 }
     }

@@ -71,6 +71,8 @@ impl Report {
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) service: HttpService,
+    /// Whether there is little room, and one client takes nothing.
+    pub(crate) is_crowded: bool,
     running: Running,
     start: Instant,
     lines: Mutex<Vec<String>>,
@@ -89,10 +91,12 @@ pub(crate) struct World {
 impl World {
     fn new(random: &mut Random) -> Arc<Self> {
         let running = Running::default();
-        let server = handlers::server(handlers::limits(random), &running);
+        let is_crowded = random.percent(25);
+        let server = handlers::server(handlers::limits(random, is_crowded), &running);
         Arc::new(Self {
             service: handlers::service(random, &server),
             server,
+            is_crowded,
             running,
             start: Instant::now(),
             lines: Mutex::default(),
@@ -242,11 +246,11 @@ fn start_client(clients: &mut JoinSet<()>, world: &Arc<World>, number: u64, mut 
     let legacy = *random.pick(&[Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25]);
     let (world, version) = (Arc::clone(world), if random.percent(50) { Version::LATEST } else { legacy });
     let sleepy = Duration::from_millis(random.below(1500));
-    let kind = random.below(3);
+    let kind = if world.is_crowded { random.below(2) } else { random.below(3) };
     clients.spawn(async move {
         sleep(sleepy).await;
         match (kind, version.is_modern()) {
-            (0, _) => pipe::run(world, format!("pipe{number}"), random, version).await,
+            (0, _) => pipe::run(world, format!("pipe{number}"), random, version, number == 0).await,
             (1, true) => modern::run(http::Peer::new(world, format!("http{number}"), false), random).await,
             (_, true) => modern::run(http::Peer::new(world, format!("h2-{number}"), true), random).await,
             (_, false) => {
