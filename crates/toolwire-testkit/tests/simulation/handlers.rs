@@ -266,6 +266,7 @@ pub(crate) fn service(random: &mut Random, server: &Server) -> HttpService {
         header_time: seconds(random, 5, 15),
         keep_alive: seconds(random, 1, 5),
         write_time: seconds(random, 5, 15),
+        websocket_silence: seconds(random, 5, 30),
         sessions: if random.percent(20) { 1 } else { 100 },
         session_idle: seconds(random, 30, 60),
         session_handshake: seconds(random, 5, 20),
@@ -274,5 +275,9 @@ pub(crate) fn service(random: &mut Random, server: &Server) -> HttpService {
         retry: Duration::from_millis(random.between(10, 1000)),
         ..HttpLimits::default()
     };
-    HttpService::builder(server.clone()).limits(limits).build().expect("the endpoint is described well")
+    HttpService::builder(server.clone())
+        .limits(limits)
+        .websocket(true)
+        .build()
+        .expect("the endpoint is described well")
 }

@@ -16,7 +16,9 @@ mod judge;
 mod legacy;
 mod modern;
 mod pipe;
+mod socket;
 mod speaker;
+mod talk;
 mod world;
 
 use std::{

@@ -25,7 +25,7 @@ use toolwire_testkit::simulation::Random;
 
 use crate::{
     handlers::{self, Running},
-    http, legacy, modern, pipe,
+    http, legacy, modern, pipe, socket, talk,
 };
 
 /// Longer than all clients take.
@@ -246,11 +246,21 @@ fn start_client(clients: &mut JoinSet<()>, world: &Arc<World>, number: u64, mut 
     let legacy = *random.pick(&[Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25]);
     let (world, version) = (Arc::clone(world), if random.percent(50) { Version::LATEST } else { legacy });
     let sleepy = Duration::from_millis(random.below(1500));
-    let kind = if world.is_crowded { random.below(2) } else { random.below(3) };
+    let kind = *random.pick(if world.is_crowded { &[0, 0, 1, 3] } else { &[0, 1, 2, 3] });
     clients.spawn(async move {
         sleep(sleepy).await;
         match (kind, version.is_modern()) {
-            (0, _) => pipe::run(world, format!("pipe{number}"), random, version, number == 0).await,
+            (0, _) => {
+                let name = format!("pipe{number}");
+                let line = pipe::connect(&world, &name, &mut random, number == 0);
+                talk::run(world, name, random, version, line).await;
+            }
+            (3, _) => {
+                let name = format!("ws{number}");
+                if let Some(line) = socket::connect(&world, &name, &mut random, number == 0).await {
+                    talk::run(world, name, random, version, line).await;
+                }
+            }
             (1, true) => modern::run(http::Peer::new(world, format!("http{number}"), false), random).await,
             (_, true) => modern::run(http::Peer::new(world, format!("h2-{number}"), true), random).await,
             (_, false) => {
