@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolwire_protocol::envelope::Outline;
+use toolwire_protocol::framing::Outline;
 use toolwire_protocol::framing::ndjson::LineTooLong;
 
 /// A boxed future, for the few places where a trait object has to be asynchronous.

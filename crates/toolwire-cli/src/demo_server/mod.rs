@@ -32,8 +32,12 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .description("Adds two whole numbers.")
         .read_only()
         .idempotent();
-    let echo =
-        tool("echo", tools::echo).title("Echo").description("Says what it is told.").read_only().idempotent();
+    let echo = tool("echo", tools::echo)
+        .title("Echo")
+        .description("Says what it is told.")
+        .read_only()
+        .idempotent()
+        .lenient();
     let fail = tool("fail", tools::fail)
         .title("Fail")
         .description("Fails, always, to show what that looks like.")

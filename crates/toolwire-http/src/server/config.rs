@@ -120,7 +120,7 @@ pub struct HttpLimits {
     pub retry: Duration,
     /// How many connections are open at once from one address, or from addresses of IPv6 that share their first half;
     /// further ones are closed. As many WebSockets are open besides; further ones get 503. It does not count
-    /// [behind a proxy](super::HttpBuilder::behind_proxy). Default 256.
+    /// [behind a proxy](super::HttpBuilder::behind_proxy). Default 1024.
     pub connections_per_address: usize,
 }
 
@@ -145,7 +145,7 @@ impl Default for HttpLimits {
             session_event_bytes: 8 * 1024 * 1024,
             event_time: Duration::from_secs(5 * 60),
             retry: Duration::from_secs(1),
-            connections_per_address: 256,
+            connections_per_address: 1024,
         }
     }
 }

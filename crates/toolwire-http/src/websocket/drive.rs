@@ -50,9 +50,11 @@ where
 {
     let (mut sink, mut stream) = socket.split();
     let (mut outgoing, mut incoming) = engine.split();
+    // What is there to be written goes out before the end of the peer is noticed.
     let ending = tokio::select! {
-        ending = read(&mut stream, &mut incoming, bounds.message_bytes, ear) => ending,
+        biased;
         ending = write(&mut sink, &mut outgoing, bounds.silence / PINGS) => ending,
+        ending = read(&mut stream, &mut incoming, bounds.message_bytes, ear) => ending,
         () = silent(ear, bounds.silence) => Ending::Lost(format!("nothing was heard for {:?}", bounds.silence)),
     };
     // The engine need not wait until the peer has agreed.
@@ -104,12 +106,14 @@ where
     let mut pings = interval_at(Instant::now() + every, every.max(Duration::from_millis(1)));
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        // Asked first, or a peer that only listens would not be asked as long as there is something to tell it.
         let sent = tokio::select! {
+            biased;
+            _ = pings.tick() => sink.send(Message::Ping(Bytes::new())).await,
             message = outgoing.receive() => match message {
                 Ok(Some(message)) => send_all(sink, outgoing, message).await,
                 Ok(None) | Err(_) => return Ending::Done,
             },
-            _ = pings.tick() => sink.send(Message::Ping(Bytes::new())).await,
         };
         match sent {
             Ok(()) => {}

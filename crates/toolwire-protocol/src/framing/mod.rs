@@ -7,6 +7,9 @@
 pub mod ndjson;
 pub mod sse;
 
+/// What can be said of a message that was too long to be kept.
+pub use crate::envelope::Outline;
+
 /// The largest message that is accepted unless the owner of a transport says otherwise: 4 MiB.
 ///
 /// The limit holds for one line of a duplex transport as well as for one event of an event stream. It is

@@ -108,6 +108,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
         if connection.queue.queued_bytes() > 2 * connection.server.limits().queued_bytes {
             // The client reads nothing, and not even refusals fit any more.
             tokio::select! {
+                biased;
                 () = shutdown.cancelled() => return Ok(()),
                 () = connection.queue.room() => {}
             }

@@ -17,8 +17,8 @@ use toolwire_protocol::Method;
 
 use crate::Context;
 
-/// A first poll that takes longer than this holds others up.
-const SLOW_POLL: Duration = Duration::from_millis(2);
+/// A first poll that takes longer than this holds others up. Longer than a thread is kept waiting by a busy machine.
+const SLOW_POLL: Duration = Duration::from_millis(20);
 
 /// The routes whose first poll was slow. There are no more of them than there are methods and tools.
 #[derive(Debug, Default)]

@@ -205,7 +205,7 @@ async fn a_handler_that_blocks_holds_up_its_pipe_only_once() {
             async move {
                 told.notify_one();
                 drop(release.lock());
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(25));
                 "blocked"
             }
         }

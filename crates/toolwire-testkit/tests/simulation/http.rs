@@ -89,6 +89,7 @@ impl Peer {
         self.note(&format!("connects: {plan:?}"));
         // A link that never carries anything again has to be noticed by the server; one that works is kept.
         let dead = !reliable && plan.cut.is_none();
+        let is_prompt = plan.is_prompt(Duration::from_millis(3));
         let (ours, theirs, link) = byte_link(random, plan);
         let service = self.world.service.clone();
         let serving =
@@ -104,7 +105,8 @@ impl Peer {
         // Room for nothing, or for next to nothing.
         let window =
             (self.two && random.percent(30)).then(|| u32::try_from(random.below(3) * 20).unwrap_or_default());
-        reliable &= window != Some(0);
+        // Each of those waits for the network, so a slow one takes for ever.
+        reliable &= window.is_none_or(|window| window > 0 && is_prompt);
         let sender =
             timeout(PATIENCE, self.handshake(window, TokioIo::new(ours), dead)).await.ok().flatten()?;
         Some(Connection { sender, reliable })

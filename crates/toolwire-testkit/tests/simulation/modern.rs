@@ -130,7 +130,7 @@ fn post(message: &Value, body: String) -> Request<Full<Bytes>> {
     if let Some(method) = message["method"].as_str() {
         request = request.header("mcp-method", method);
     }
-    let name = message["params"]["name"].as_str().or(message["params"]["uri"].as_str());
+    let name = message["params"]["name"].as_str().or_else(|| message["params"]["uri"].as_str());
     if let Some(name) = name {
         request = request.header("mcp-name", name);
     }

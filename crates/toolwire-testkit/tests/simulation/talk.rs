@@ -125,7 +125,7 @@ pub(crate) async fn run<D: Duplex>(
             }
             if timeout(GOODBYE, async {
                 while !serving.is_finished() {
-                    sleep(GOODBYE / 100).await
+                    sleep(GOODBYE / 100).await;
                 }
             })
             .await
