@@ -140,14 +140,12 @@ impl Outbox {
 
     /// The request's own queue, to be read by somebody else. It ends when the outbox is closed.
     pub(crate) fn own_queue(&self) -> FairQueue {
-        match &*self.open() {
-            State::Open { own: Some(queue), .. } => queue.clone(),
-            _ => {
-                let closed = FairQueue::new();
-                closed.close();
-                closed
-            }
+        if let State::Open { own: Some(queue), .. } = &*self.open() {
+            return queue.clone();
         }
+        let closed = FairQueue::new();
+        closed.close();
+        closed
     }
 
     /// Whether anything was sent. If not, the task is woken when something is.

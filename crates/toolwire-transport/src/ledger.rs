@@ -165,6 +165,7 @@ impl Ledger {
     }
 
     /// A ledger below this one.
+    #[must_use]
     pub fn child(&self, ceilings: impl Into<Arc<Ceilings>>) -> Self {
         Self::new(Some(self.clone()), ceilings.into())
     }

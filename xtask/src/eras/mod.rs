@@ -24,6 +24,7 @@ const OWNERS: &[(&str, &str)] = &[
     ("crates/toolwire-protocol/src/classify/", "decides on the way in"),
     ("crates/toolwire-protocol/src/codec/", "decides on the way out"),
     ("crates/toolwire-protocol/src/probe/", "finds out which era a peer speaks"),
+    ("crates/toolwire-client/src/connect/", "agrees with the server on a revision, and turns it into facts"),
     ("crates/toolwire-testkit/src/", "runs every test in each era"),
     ("crates/toolwire-cli/src/commands/probe/", "shows people what a server speaks"),
 ];

@@ -5,9 +5,10 @@ use std::{io, sync::Arc, time::Duration};
 use serde_json::Value;
 use tokio::time::timeout;
 use toolwire::{
-    ChildProcess, Client, Era,
+    ChildProcess, Client,
     client::{ClientBuilder, Observed},
     http::client::{Http, HttpError, HttpLimits, WebSocket},
+    protocol::Feature,
     transport::child::Child,
     wire::Root,
 };
@@ -164,7 +165,7 @@ pub(crate) async fn settle(target: &Target, client: &Client) {
     const ASKING: Duration = Duration::from_secs(1);
     /// How long it may take with the answer, which it does not tell about.
     const TAKING_IN: Duration = Duration::from_millis(100);
-    if target.roots.is_empty() || client.era() == Era::Modern {
+    if target.roots.is_empty() || !client.version().has(Feature::Handshake) {
         return;
     }
     if timeout(ASKING, target.roots_answered.notified()).await.is_ok() {

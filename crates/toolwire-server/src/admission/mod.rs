@@ -17,7 +17,7 @@ use toolwire_protocol::{ErrorCode, RpcError};
 use toolwire_transport::ledger::{Account, Ceilings, Charge, Ledger, LimitReached, WeakLedger};
 
 pub use caller::CallerKey;
-pub(crate) use requests::Waiting;
+pub(crate) use requests::{Admitted, Waiting};
 pub use requests::{Refusal, Requests};
 pub use usage::Usage;
 

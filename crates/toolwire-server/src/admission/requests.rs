@@ -71,6 +71,16 @@ pub(crate) struct Waiting {
     pub(crate) reply_to: crate::duplex::ReplyTo,
 }
 
+/// What becomes of a request that wants to be let in.
+pub(crate) enum Admitted {
+    /// It may run.
+    Now(Waiting),
+    /// It waits its turn.
+    Queued,
+    /// It cannot be let in.
+    Refused(Waiting, Refusal),
+}
+
 impl Requests {
     /// For a connection on which requests wait their turn when too many run.
     pub(crate) fn queued(limits: &Limits) -> Self {
@@ -92,27 +102,27 @@ impl Requests {
     ///
     /// One that is let in is not entered yet: on a pipe most are done at their first poll, and nobody can ask for
     /// them meanwhile. Those that are not have to be [entered](Self::enter).
-    pub(crate) fn admit(&self, waiting: Waiting) -> Result<Option<Waiting>, (Waiting, Refusal)> {
+    pub(crate) fn admit(&self, waiting: Waiting) -> Admitted {
         let mut state = self.lock();
         let cx = waiting.call.context();
         if state.closed {
-            return Err((waiting, Refusal::Closed));
+            return Admitted::Refused(waiting, Refusal::Closed);
         }
         if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
-            return Err((waiting, Refusal::IdInUse));
+            return Admitted::Refused(waiting, Refusal::IdInUse);
         }
         if cx.is_listener() {
             if state.listeners >= self.listener_limit {
-                return Err((waiting, Refusal::TooManyListeners));
+                return Admitted::Refused(waiting, Refusal::TooManyListeners);
             }
         } else if state.running.len() - state.listeners >= self.running_limit {
             if state.waiting.len() >= self.waiting_limit {
-                return Err((waiting, self.too_many()));
+                return Admitted::Refused(waiting, self.too_many());
             }
             state.waiting.push_back(waiting);
-            return Ok(None);
+            return Admitted::Queued;
         }
-        Ok(Some(waiting))
+        Admitted::Now(waiting)
     }
 
     /// Enters a request that was let in and goes on.

@@ -9,7 +9,7 @@ use toolwire_transport::{
 };
 
 use super::{Connection, ReplyTo};
-use crate::engine::{Incoming, join_answers};
+use crate::engine::{Incoming, Session, join_answers};
 
 /// The answers to one batch, until they are all there and leave together.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Connection {
     /// Handles one batch. Its requests run side by side, each let in like any other; their answers leave together.
     pub(super) async fn batch(self: &Arc<Self>, bytes: &Bytes) {
         let session = self.session();
-        let view = session.map_or_else(|| self.server.without_session(), |session| session.view());
+        let view = session.map_or_else(|| self.server.without_session(), Session::view);
         let messages = match self.server.receive_batch(bytes, None, view, session) {
             Ok(messages) => messages,
             Err(fault) => return self.refuse_envelope(&fault),

@@ -23,7 +23,7 @@ use toolwire_transport::{FairQueue, Ledger, fair, ledger::Account};
 use super::batch::BatchAnswers;
 use crate::{
     Context, Extensions, Server,
-    admission::{Refusal, Requests, Waiting},
+    admission::{Admitted, Refusal, Requests, Waiting},
     engine::{Arrival, Call, EncodedResponse, Incoming, Outcome, Session},
 };
 
@@ -180,14 +180,14 @@ impl Connection {
     /// Runs a request if there is room, or lets it wait its turn, or refuses it.
     async fn start(self: &Arc<Self>, waiting: Waiting) {
         let admitted = if self.queue.queued_bytes() > self.server.limits().queued_bytes {
-            Err((waiting, Refusal::SlowReader))
+            Admitted::Refused(waiting, Refusal::SlowReader)
         } else {
             self.requests.admit(waiting)
         };
         match admitted {
-            Ok(Some(waiting)) => self.first_poll(waiting).await,
-            Ok(None) => {}
-            Err((Waiting { call, reply_to }, refusal)) => {
+            Admitted::Now(waiting) => self.first_poll(waiting).await,
+            Admitted::Queued => {}
+            Admitted::Refused(Waiting { call, reply_to }, refusal) => {
                 let answered = call.refuse(refusal.rpc_error());
                 self.answer(&reply_to, Some(answered.body));
             }
@@ -210,6 +210,7 @@ impl Connection {
     }
 
     /// Sees a request through to its answer, and starts those that waited for its place.
+    #[expect(clippy::manual_async_fn, reason = "it starts others like itself, so its type has to be said")]
     fn run(self: Arc<Self>, mut waiting: Waiting) -> impl Future<Output = ()> + Send + 'static {
         async move {
             let outcome = (&mut waiting.call).await;

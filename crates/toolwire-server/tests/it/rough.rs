@@ -196,6 +196,7 @@ async fn what_is_running_when_the_client_leaves_may_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[expect(clippy::await_holding_lock, reason = "a handler is to block on it meanwhile")]
 async fn a_handler_that_blocks_holds_up_its_pipe_only_once() {
     let (told, release) = (Arc::new(Notify::new()), Arc::new(Mutex::new(())));
     let blocks = {

@@ -288,7 +288,7 @@ async fn answers_for_a_client_that_does_not_read_are_bounded() {
         for _ in 0..32 {
             ids.push(wire.start("tools/call", json!({ "name": "blob" })).await);
             // The answers before are there when the next request comes.
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let mut refused = 0;
         for id in ids {

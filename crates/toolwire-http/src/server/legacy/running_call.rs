@@ -103,6 +103,7 @@ pub(crate) enum PendingResponse {
 
 impl PendingResponse {
     /// The response, if it is there at once.
+    #[expect(clippy::result_large_err, reason = "it goes on with what it gets back")]
     fn at_once(self, task: &mut Context<'_>) -> Result<Response<Body>, Self> {
         let Self::Call(mut running) = self else { return Err(self) };
         let first = match running.poll_first(task) {
