@@ -4,6 +4,8 @@
 //! The Rust blocks themselves are compiled as documentation tests of the crate that includes the document;
 //! this module makes sure that there is such a crate and that no block opts out.
 
+mod promises;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +51,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
         let compiled = path.canonicalize().is_ok_and(|path| included.contains(&path));
         faults.extend(document_faults(&text, compiled).into_iter().map(|fault| format!("{name}{fault}")));
     }
+    faults.extend(promises::faults(root)?);
     Ok(faults)
 }
 

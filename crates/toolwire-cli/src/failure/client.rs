@@ -11,10 +11,19 @@ use toolwire::{
 };
 
 use super::{Code, Failure};
-use crate::{target::is_too_large, terminal::printable};
+use crate::{
+    target::{is_too_large, larger_ones},
+    terminal::printable,
+};
 
 /// How many characters of the data of an error are shown; with `--json` all of it is.
 const MAX_DATA_CHARS: usize = 1000;
+
+/// The limit that an error names, in bytes; what is usual where it names none.
+fn limit_in(text: &str) -> usize {
+    let named = text.split("limit of ").nth(1).and_then(|rest| rest.split(' ').next());
+    named.and_then(|number| number.parse().ok()).unwrap_or(16 << 20)
+}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -22,9 +31,7 @@ impl From<Error> for Failure {
         let Some(rpc) = error.rpc() else {
             let failure = Self::new(code(&error), printable(&text));
             return match error.kind() {
-                _ if failure.code() == Code::TooLarge => {
-                    failure.hint("allow larger ones: --max-message 64 (in MiB)")
-                }
+                _ if failure.code() == Code::TooLarge => failure.hint(larger_ones(limit_in(&text))),
                 ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
                 _ => failure,
             };

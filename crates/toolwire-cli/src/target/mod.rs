@@ -46,9 +46,13 @@ pub(crate) struct Target {
 
 /// A failure because a message was over the limit, with the way to raise it.
 fn too_large(why: &str, limit: usize) -> Failure {
+    Failure::new(Code::TooLarge, printable(why)).hint(larger_ones(limit))
+}
+
+/// How to allow larger messages than `limit` bytes.
+pub(crate) fn larger_ones(limit: usize) -> String {
     let more = (limit >> 20).saturating_mul(4).max(1);
-    Failure::new(Code::TooLarge, printable(why))
-        .hint(format!("allow larger ones: --max-message {more} (in MiB)"))
+    format!("allow larger ones: --max-message {more} (in MiB)")
 }
 
 impl Target {
