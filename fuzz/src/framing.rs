@@ -51,10 +51,13 @@ fn lines(data: &[u8], size: usize) -> Vec<Bytes> {
         // One byte more than the limit may be the first half of a line end.
         assert!(buffer.len() <= LIMIT + 1);
     }
-    while let Some(line) = decoder.finish(&mut buffer) {
-        lines.push(line);
+    loop {
+        match decoder.finish(&mut buffer) {
+            Ok(Some(line)) => lines.push(line),
+            Ok(None) => return lines,
+            Err(_) => {}
+        }
     }
-    lines
 }
 
 /// Events are the same however they arrive, and never larger than they may be.

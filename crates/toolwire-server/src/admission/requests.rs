@@ -1,7 +1,7 @@
 //! The requests of one connection or session that run or wait: by id, so that they can be cancelled.
 
 use std::{
-    collections::{HashMap, VecDeque, hash_map::Entry},
+    collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -58,7 +58,8 @@ pub struct Requests {
 
 #[derive(Debug, Default)]
 struct State {
-    running: HashMap<RequestId, Context>,
+    /// Searched from one end to the other: there is mostly one, and hashing an id takes longer than comparing dozens.
+    running: Vec<Context>,
     waiting: VecDeque<Waiting>,
     listeners: usize,
     closed: bool,
@@ -108,7 +109,7 @@ impl Requests {
         if state.closed {
             return Admitted::Refused(waiting, Refusal::Closed);
         }
-        if state.running.contains_key(cx.request_id()) || state.position(cx.request_id()).is_some() {
+        if state.find(cx.request_id()).is_some() || state.position(cx.request_id()).is_some() {
             return Admitted::Refused(waiting, Refusal::IdInUse);
         }
         if cx.is_listener() {
@@ -139,15 +140,13 @@ impl Requests {
         if state.closed {
             return Err(Refusal::Closed);
         }
-        let open = state.running.len();
-        let Entry::Vacant(place) = state.running.entry(cx.request_id().clone()) else {
+        if state.find(cx.request_id()).is_some() {
             return Err(Refusal::IdInUse);
-        };
-        if open >= self.running_limit {
+        }
+        if state.running.len() >= self.running_limit {
             return Err(self.too_many());
         }
-        place.insert(cx.clone());
-        state.listeners += usize::from(cx.is_listener());
+        state.run(cx);
         Ok(())
     }
 
@@ -159,7 +158,7 @@ impl Requests {
     /// Takes a request out that was entered.
     pub fn finish(&self, id: &RequestId) {
         let mut state = self.lock();
-        let finished = state.running.remove(id);
+        let finished = state.find(id).map(|place| state.running.swap_remove(place));
         state.listeners -= usize::from(finished.as_ref().is_some_and(Context::is_listener));
         let idle = state.is_idle();
         drop(state);
@@ -182,8 +181,8 @@ impl Requests {
     /// Cancels a request, wherever it is, and gives it if it was waiting. An unknown id may simply have been too late.
     pub(crate) fn cancel_waiting(&self, id: &RequestId) -> Option<Waiting> {
         let mut state = self.lock();
-        if let Some(running) = state.running.get(id) {
-            running.cancel().cancel();
+        if let Some(place) = state.find(id) {
+            state.running[place].cancel().cancel();
             return None;
         }
         let position = state.position(id)?;
@@ -196,7 +195,7 @@ impl Requests {
     }
 
     pub(crate) fn cancel_listeners(&self) {
-        for listener in self.lock().running.values().filter(|running| running.is_listener()) {
+        for listener in self.lock().running.iter().filter(|running| running.is_listener()) {
             listener.cancel().cancel();
         }
     }
@@ -206,7 +205,7 @@ impl Requests {
         let mut state = self.lock();
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
-        for running in state.running.values() {
+        for running in &state.running {
             running.cancel().cancel();
         }
         drop(state);
@@ -239,7 +238,11 @@ impl Requests {
 impl State {
     fn run(&mut self, cx: &Context) {
         self.listeners += usize::from(cx.is_listener());
-        self.running.insert(cx.request_id().clone(), cx.clone());
+        self.running.push(cx.clone());
+    }
+
+    fn find(&self, id: &RequestId) -> Option<usize> {
+        self.running.iter().position(|running| running.request_id() == id)
     }
 
     fn position(&self, id: &RequestId) -> Option<usize> {

@@ -1,11 +1,11 @@
 //! Handlers that block.
 //!
 //! On a pipe a request is polled once where it was read, because most handlers are done then. One that blocks its
-//! thread holds up everything behind it. So a route whose first poll took long is remembered, and gets a task from
-//! then on.
+//! thread holds up everything behind it. So a route whose first poll took long twice is remembered, and gets a task
+//! from then on. Twice, because the first call of a route also makes what is made once, like its schema.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{
         PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -20,11 +20,17 @@ use crate::Context;
 /// A first poll that takes longer than this holds others up. Longer than a thread is kept waiting by a busy machine.
 const SLOW_POLL: Duration = Duration::from_millis(20);
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Polls {
+    SlowOnce,
+    Slow,
+}
+
 /// The routes whose first poll was slow. There are no more of them than there are methods and tools.
 #[derive(Debug, Default)]
 pub(crate) struct SlowRoutes {
     any: AtomicBool,
-    routes: RwLock<HashSet<(Method, Option<Box<str>>)>>,
+    routes: RwLock<HashMap<(Method, Option<Box<str>>), Polls>>,
 }
 
 impl SlowRoutes {
@@ -35,7 +41,8 @@ impl SlowRoutes {
         }
         let Some(method) = cx.method().known() else { return false };
         let tool = (method == Method::CallTool).then(|| cx.target().map(Into::into)).flatten();
-        self.routes.read().unwrap_or_else(PoisonError::into_inner).contains(&(method, tool))
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        routes.get(&(method, tool)) == Some(&Polls::Slow)
     }
 
     /// Notes how long the first poll of a request took.
@@ -49,8 +56,16 @@ impl SlowRoutes {
         if method == Method::CallTool && tool.is_none() {
             return;
         }
-        tracing::debug!(request = ?cx, "the first poll of a handler took long; from now on it gets a task");
-        self.routes.write().unwrap_or_else(PoisonError::into_inner).insert((method, tool));
-        self.any.store(true, Ordering::Relaxed);
+        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        match routes.entry((method, tool)) {
+            Entry::Vacant(route) => {
+                route.insert(Polls::SlowOnce);
+            }
+            Entry::Occupied(mut route) => {
+                tracing::debug!(request = ?cx, "the first poll of a handler takes long; from now on it gets a task");
+                route.insert(Polls::Slow);
+                self.any.store(true, Ordering::Relaxed);
+            }
+        }
     }
 }
