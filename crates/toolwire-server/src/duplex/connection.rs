@@ -6,7 +6,6 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::Poll,
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -198,7 +197,7 @@ impl Connection {
     async fn first_poll(self: &Arc<Self>, mut waiting: Waiting) {
         let slow_routes = self.server.slow_routes();
         if !slow_routes.has(waiting.call.context()) {
-            let started = Instant::now();
+            let started = slow_routes.start();
             let polled = poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await;
             slow_routes.note(waiting.call.context(), started);
             if let Poll::Ready(outcome) = polled {

@@ -8,7 +8,7 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{
         PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -26,10 +26,17 @@ enum Polls {
     Slow,
 }
 
+/// How many first polls are timed, each of them.
+const ALL_OF_THE_FIRST: u32 = 8;
+
+/// Of how many that follow one is timed.
+const ONE_IN: u32 = 16;
+
 /// The routes whose first poll was slow. There are no more of them than there are methods and tools.
 #[derive(Debug, Default)]
 pub(crate) struct SlowRoutes {
     any: AtomicBool,
+    polls: AtomicU32,
     routes: RwLock<HashMap<(Method, Option<Box<str>>), Polls>>,
 }
 
@@ -45,9 +52,16 @@ impl SlowRoutes {
         routes.get(&(method, tool)) == Some(&Polls::Slow)
     }
 
-    /// Notes how long the first poll of a request took.
-    pub(crate) fn note(&self, cx: &Context, started: Instant) {
-        if started.elapsed() < SLOW_POLL {
+    /// Begins to take the time of a first poll: of each of the first, and of some of those that follow, because
+    /// looking at the clock takes as long as a fiftieth of a request.
+    pub(crate) fn start(&self) -> Option<Instant> {
+        let poll = self.polls.fetch_add(1, Ordering::Relaxed);
+        (poll < ALL_OF_THE_FIRST || poll.is_multiple_of(ONE_IN)).then(Instant::now)
+    }
+
+    /// Notes how long the first poll of a request took, if its time was taken.
+    pub(crate) fn note(&self, cx: &Context, started: Option<Instant>) {
+        if started.is_none_or(|started| started.elapsed() < SLOW_POLL) {
             return;
         }
         let Some(method) = cx.method().known() else { return };
