@@ -20,6 +20,9 @@ use crate::Context;
 /// A first poll that takes longer than this holds others up. Longer than a thread is kept waiting by a busy machine.
 const SLOW_POLL: Duration = Duration::from_millis(20);
 
+/// A method and, for `tools/call`, the tool.
+type RouteKey = (Method, Option<Box<str>>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Polls {
     SlowOnce,
@@ -37,7 +40,7 @@ const ONE_IN: u32 = 16;
 pub(crate) struct SlowRoutes {
     any: AtomicBool,
     polls: AtomicU32,
-    routes: RwLock<HashMap<(Method, Option<Box<str>>), Polls>>,
+    routes: RwLock<HashMap<RouteKey, Polls>>,
 }
 
 impl SlowRoutes {
