@@ -69,6 +69,24 @@ pub enum FaultKind {
 }
 
 impl EnvelopeFault {
+    /// Whether what could not be read was an answer, so that the call it belongs to has failed.
+    pub fn fails_call(&self) -> bool {
+        self.answer || matches!(self.kind, FaultKind::NothingInIt | FaultKind::ResultAndError)
+    }
+
+    /// Whether what could not be read was a request that its sender waits for, so that it is told.
+    pub fn fails_request(&self) -> bool {
+        !self.fails_call()
+            && matches!(
+                self.kind,
+                FaultKind::WrongParamsType
+                    | FaultKind::DuplicateMember(_)
+                    | FaultKind::TooDeep
+                    | FaultKind::NumberOutOfRange
+                    | FaultKind::LoneSurrogate
+            )
+    }
+
     pub(super) fn new(kind: FaultKind, id: Option<RequestId>) -> Self {
         Self { kind, id, answer: false }
     }

@@ -108,19 +108,12 @@ impl Core {
         inbox.unreadable(format_args!("the server sent something that is not a message: {fault}"));
         tracing::warn!(%fault, "the server sent something that is not a message");
         let Some(id) = &fault.id else { return false };
-        match fault.kind {
-            _ if fault.answer => self.fail_call(id, fault),
-            FaultKind::NothingInIt | FaultKind::ResultAndError => self.fail_call(id, fault),
-            FaultKind::WrongParamsType
-            | FaultKind::DuplicateMember(_)
-            | FaultKind::TooDeep
-            | FaultKind::NumberOutOfRange
-            | FaultKind::LoneSurrogate => {
-                let answer = write_error(Some(id), &fault.rpc_error());
-                inbox.sent(&answer);
-                self.post_answer(answer);
-            }
-            _ => {}
+        if fault.fails_call() {
+            self.fail_call(id, fault);
+        } else if fault.fails_request() {
+            let answer = write_error(Some(id), &fault.rpc_error());
+            inbox.sent(&answer);
+            self.post_answer(answer);
         }
         false
     }

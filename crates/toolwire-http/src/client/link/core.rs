@@ -212,17 +212,10 @@ impl Core {
         tracing::warn!(%fault, "the server sent something that is no message");
         self.inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
         if let Some(id) = &fault.id {
-            match fault.kind {
-                _ if fault.answer => self.fail_call(id, fault),
-                FaultKind::NothingInIt | FaultKind::ResultAndError => self.fail_call(id, fault),
-                FaultKind::WrongParamsType
-                | FaultKind::DuplicateMember(_)
-                | FaultKind::TooDeep
-                | FaultKind::NumberOutOfRange
-                | FaultKind::LoneSurrogate => {
-                    self.post(write_error(Some(id), &fault.rpc_error()), "an answer");
-                }
-                _ => {}
+            if fault.fails_call() {
+                self.fail_call(id, fault);
+            } else if fault.fails_request() {
+                self.post(write_error(Some(id), &fault.rpc_error()), "an answer");
             }
         }
         false
