@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toolwire::{
     prelude::*,
-    server::ClientCan,
+    server::CallerCan,
     wire::{CreateMessageRequestParams, SamplingMessage},
 };
 
@@ -69,7 +69,7 @@ async fn book(
 
     // Card numbers must not pass through a chat: the user pays on a page of our own, if the client can open one.
     let order = cx.idempotency_key("order");
-    if cx.client().can(ClientCan::ElicitUrl) {
+    if cx.caller().can(CallerCan::ElicitUrl) {
         let page = format!("https://trains.example/pay/{order}");
         let paid = cx.elicit_url(page, "Please pay for your ticket.").key("pay").await?;
         let Answer::Accept(visit) = paid else {
@@ -86,7 +86,7 @@ async fn book(
 
 /// A friendly word from the client's own model, if it lends us one.
 async fn summary(cx: &Context, ticket: &str) -> Result<String> {
-    if !cx.client().can(ClientCan::Sample) {
+    if !cx.caller().can(CallerCan::Sample) {
         return Ok(String::new());
     }
     let prompt = format!("In one short sentence, wish somebody a good journey: {ticket}");

@@ -84,7 +84,7 @@ pub(crate) async fn serve(gauges: PathBuf) -> Result<()> {
     // Panics are asked for by the thousand.
     std::panic::set_hook(Box::new(|_| ()));
     tokio::spawn(tell(gauges));
-    let limits = HttpLimits { session_idle: KEPT, event_time: KEPT, ..HttpLimits::default() };
+    let limits = HttpLimits { session_idle: KEPT, event_timeout: KEPT, ..HttpLimits::default() };
     let service = HttpService::builder(build()?)
         .path("/mcp")
         .sse2024("/sse", "/messages")

@@ -5,7 +5,7 @@ use toolwire::{
     Context, Group, Result, prompt, routes,
     schemars::{self, JsonSchema},
     serde::Deserialize,
-    server::ClientCan,
+    server::CallerCan,
     tool,
 };
 
@@ -106,7 +106,7 @@ async fn test_input_required_result_tampered_state(cx: Context) -> Result<String
 /// Asks only what the client can answer.
 #[tool]
 async fn test_input_required_result_capabilities(cx: Context) -> Result<String> {
-    if cx.client().can(ClientCan::ElicitForm) {
+    if cx.caller().can(CallerCan::ElicitForm) {
         let Name { name } = cx.elicit("What is your name?").key("user_name").accepted().await?;
         return Ok(format!("Hello, {name}!"));
     }

@@ -15,8 +15,8 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    CallerKey, Client, Notifier, Server,
-    ask::{Asks, Board},
+    Caller, CallerKey, Notifier, Server,
+    ask::{Asks, Journal},
     cancel::Cancel,
     engine::AskingTime,
     extract::{Log, Progress},
@@ -33,7 +33,7 @@ use crate::{
 /// use toolwire_server::{Context, Server, tool};
 ///
 /// async fn whoami(cx: Context) -> String {
-///     match cx.client().info() {
+///     match cx.caller().info() {
 ///         Some(info) => format!("you are {}", info.name),
 ///         None => "you did not say".to_owned(),
 ///     }
@@ -53,7 +53,7 @@ pub(crate) struct RequestInner {
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
     /// Made when a handler of a modern request first asks; there from the start for a legacy one.
-    pub(crate) client: OnceLock<Client>,
+    pub(crate) caller: OnceLock<Caller>,
     pub(crate) outbox: Outbox,
     /// Made when it is first needed, as it is only for requests that take their time.
     pub(crate) cancel: OnceLock<Cancel>,
@@ -63,7 +63,7 @@ pub(crate) struct RequestInner {
     pub(crate) tool: OnceLock<Arc<crate::route::ToolRoute>>,
     pub(crate) progress: crate::extract::ProgressGuard,
     /// Made when a handler first asks something.
-    pub(crate) board: OnceLock<Box<Mutex<Board>>>,
+    pub(crate) journal: OnceLock<Box<Mutex<Journal>>>,
     /// Made with the first question that a handler waits for.
     pub(crate) asking: OnceLock<Box<AskingTime>>,
     /// How to ask a legacy client.
@@ -102,8 +102,8 @@ impl Context {
     }
 
     /// What is known of the caller.
-    pub fn client(&self) -> &Client {
-        self.0.client.get_or_init(|| Client::of_request(self.0.version, self.0.peek.meta.as_ref()))
+    pub fn caller(&self) -> &Caller {
+        self.0.caller.get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref()))
     }
 
     /// The `_meta` of the request, without what the protocol itself reads from it being lost.
@@ -136,7 +136,7 @@ impl Context {
     /// to its questions. The same request may come back to another process for that.
     pub fn round(&self) -> u32 {
         let retry = self.0.peek.request_state.is_some() || self.0.peek.input_responses.is_some();
-        if retry || self.0.board.get().is_some() { self.board().round() } else { 1 }
+        if retry || self.0.journal.get().is_some() { self.journal().round() } else { 1 }
     }
 
     /// Resolves when the caller has cancelled the request. A handler is stopped by itself then; this is
@@ -201,8 +201,8 @@ impl Context {
         self.0.cancel.get_or_init(Cancel::default)
     }
 
-    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.board.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.0.journal.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn captures(&self) -> Option<&Variables> {

@@ -14,7 +14,7 @@ use crate::{
     Context, Reply,
     ask::AskError,
     parameter::{Table, TableBuilder},
-    schema::Shape,
+    schema::ToolSchema,
 };
 
 /// A value that is made from a request before the handler runs: an extractor.
@@ -37,7 +37,7 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted from a request",
     label = "not an extractor",
-    note = "extractors are `Args<T>` for all the arguments, `State<S>`, `Context`, `Client`, `Progress`, `Log`, `Meta`, `Uri<T>`, `Extension<T>`, whatever has `FromContext`, and an `Option` of one",
+    note = "extractors are `Args<T>` for all the arguments, `State<S>`, `Context`, `Caller`, `Progress`, `Log`, `Meta`, `Uri<T>`, `Extension<T>`, whatever has `FromContext`, and an `Option` of one",
     note = "for a plain argument such as `city: String`, put `#[tool]` on the function and give the parameter a plain name, or collect the arguments in a struct and take `Args<YourStruct>`",
     note = "the arguments of a resource are the variables of its URI: write `{{city}}` there"
 )]
@@ -112,13 +112,13 @@ impl From<RpcError> for Rejection {
 /// What a handler's arguments and return type say about it, collected at registration.
 #[derive(Clone, Debug, Default)]
 pub struct HandlerSpec {
-    pub(crate) input: Option<Arc<Shape>>,
+    pub(crate) input: Option<Arc<ToolSchema>>,
     /// The arguments that are taken one by one.
     pub(crate) parameters: TableBuilder,
     /// The arguments that a question is about, if nothing else says what they are.
-    pub(crate) asked: Option<Arc<Shape>>,
+    pub(crate) asked: Option<Arc<ToolSchema>>,
     pub(crate) problems: Vec<String>,
-    pub(crate) output: Option<Arc<Shape>>,
+    pub(crate) output: Option<Arc<ToolSchema>>,
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
 }
@@ -126,12 +126,12 @@ pub struct HandlerSpec {
 impl HandlerSpec {
     /// The handler takes arguments of this type. Its schema is made when the type is first seen.
     pub fn takes<T: JsonSchema + 'static>(&mut self) {
-        self.input = Some(Shape::input_of::<T>());
+        self.input = Some(ToolSchema::input_of::<T>());
     }
 
     /// The handler takes arguments of this type, which knows their names.
     pub(crate) fn takes_arguments<T: DeserializeOwned + JsonSchema + 'static>(&mut self) {
-        self.input = Some(Shape::arguments_of::<T>());
+        self.input = Some(ToolSchema::arguments_of::<T>());
     }
 
     /// The handler takes an argument with attributes of its own, as the only field of `T`.
@@ -158,7 +158,7 @@ impl HandlerSpec {
                 self.problems.push(problem.to_owned());
             }
             let names = table.names().map(Into::into).collect();
-            self.input = Some(Arc::new(Shape::of_parameters(schema, names, order)));
+            self.input = Some(Arc::new(ToolSchema::of_parameters(schema, names, order)));
         }
         self.input = self.input.take().or_else(|| self.asked.take());
         table
@@ -166,7 +166,7 @@ impl HandlerSpec {
 
     /// The handler returns structured content of this type. Its schema is made when the type is first seen.
     pub fn returns<T: JsonSchema + 'static>(&mut self) {
-        self.output = Some(Shape::output_of::<T>());
+        self.output = Some(ToolSchema::output_of::<T>());
     }
 
     /// The handler needs a state of this type, given with [`ServerBuilder::state`](crate::ServerBuilder::state).

@@ -18,6 +18,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
     (
+        "toolwire-auth",
+        &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client", "toolwire-http"],
+    ),
+    (
         "toolwire",
         &[
             "toolwire-protocol",
@@ -26,15 +30,23 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "toolwire-server",
             "toolwire-client",
             "toolwire-http",
+            "toolwire-auth",
         ],
     ),
     (
         "toolwire-testkit",
-        &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client", "toolwire-http"],
+        &[
+            "toolwire-protocol",
+            "toolwire-transport",
+            "toolwire-server",
+            "toolwire-client",
+            "toolwire-http",
+            "toolwire-auth",
+        ],
     ),
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
     ("toolwire-examples", &["toolwire"]),
-    ("toolwire-conformance", &["toolwire", "toolwire-http"]),
+    ("toolwire-conformance", &["toolwire", "toolwire-http", "toolwire-auth"]),
     ("toolwire-benchmarks", &["toolwire"]),
     ("xtask", &[]),
 ];

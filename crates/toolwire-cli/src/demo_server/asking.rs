@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwire::{
     Answer, Args, Context, Json,
     schemars::{self, JsonSchema},
-    server::ClientCan,
+    server::CallerCan,
     wire::{Content, CreateMessageRequestParams, SamplingMessage},
 };
 
@@ -127,7 +127,7 @@ pub(super) async fn ask_model(
 }
 
 pub(super) async fn show_roots(cx: Context) -> toolwire::Result<String> {
-    if !cx.client().can(ClientCan::ListRoots) {
+    if !cx.caller().can(CallerCan::ListRoots) {
         return Ok("this client shares no folders".to_owned());
     }
     let roots = cx.roots().key("roots").await?;

@@ -44,7 +44,7 @@ impl Answer {
         match media {
             Media::Events => Ok(Self::Events(Box::new(EventStream::new(body, limits.event_bytes)))),
             Media::Json => {
-                let body = read(&mut body, limits.response_bytes, limits.response_time).await?;
+                let body = read(&mut body, limits.response_bytes, limits.response_timeout).await?;
                 // The media type of nothing means nothing.
                 Ok(if body.is_empty() { Self::Nothing(status) } else { Self::Message(body) })
             }
@@ -131,7 +131,7 @@ async fn read(body: &mut Body, limit: usize, time: Duration) -> Result<Bytes, Li
     Box::pin(timeout(time, read_on(body, first, limit))).await.unwrap_or_else(|_| {
         let limit = Shown(time);
         Err(fault::cut_off(format!(
-            "the response was not complete within the limit `response_time` of {limit}"
+            "the response was not complete within the limit `response_timeout` of {limit}"
         )))
     })
 }
@@ -225,12 +225,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_drips_is_given_up_when_its_time_is_over() {
-        let limits = HttpLimits { response_time: Duration::from_secs(60), ..HttpLimits::default() };
+        let limits = HttpLimits { response_timeout: Duration::from_secs(60), ..HttpLimits::default() };
         let mut pieces = vec![SLOW];
         pieces.extend(std::iter::repeat_n(&b"1\r\n \r\n"[..], 100));
         let before = Instant::now();
         let error = dripped(pieces, &limits).await.unwrap_err();
-        assert!(error.message.contains("`response_time` of 60 s"), "{error}");
+        assert!(error.message.contains("`response_timeout` of 60 s"), "{error}");
         assert_eq!(before.elapsed(), Duration::from_secs(60));
     }
 

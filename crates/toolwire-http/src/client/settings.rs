@@ -61,7 +61,7 @@ pub struct HttpLimits {
     pub header_bytes: usize,
     /// How long a response that is no stream may take from its first byte to its last, however little comes at a
     /// time. Default five minutes.
-    pub response_time: Duration,
+    pub response_timeout: Duration,
     /// How many redirects, all within the same origin, one request follows. Default 5.
     pub redirects: usize,
     /// How many requests have a connection or a stream at once; further ones wait. Default 512.
@@ -79,7 +79,7 @@ impl Default for HttpLimits {
             event_bytes: 16 * 1024 * 1024,
             response_bytes: 16 * 1024 * 1024,
             header_bytes: 64 * 1024,
-            response_time: Duration::from_secs(5 * 60),
+            response_timeout: Duration::from_secs(5 * 60),
             redirects: 5,
             open_streams: 512,
             tool_plans: 4096,

@@ -76,7 +76,7 @@ pub struct HttpLimits {
     /// longer ones end it with the code 1009. Default 4 MiB.
     pub body_bytes: usize,
     /// How long the body of a request may take to arrive; later ones get 408. Default 30 seconds.
-    pub body_time: Duration,
+    pub body_timeout: Duration,
     /// How long all headers of a request may be together, in bytes; longer ones get 431. Default 32 KiB, and at
     /// least 8 KiB.
     pub header_bytes: usize,
@@ -84,7 +84,7 @@ pub struct HttpLimits {
     pub headers: usize,
     /// How long the headers of a request may take to arrive, and so how long an idle connection is kept for another
     /// request. Default 30 seconds.
-    pub header_time: Duration,
+    pub header_timeout: Duration,
     /// How many connections are open at once; further ones wait to be accepted. Default 4096.
     pub connections: usize,
     /// How many requests of one HTTP/2 connection are open at once. Default 128.
@@ -95,7 +95,7 @@ pub struct HttpLimits {
     /// How long a client may take no byte of what is sent to it before its connection is closed. Over HTTP/2, where each
     /// response can be held up alone, it has that long for every 16 KiB of one, or else that stream is reset. Default one
     /// minute.
-    pub write_time: Duration,
+    pub write_timeout: Duration,
     /// How many WebSockets are open at once; further ones get 503. They are not counted as connections any more.
     /// Default 1024.
     pub websockets: usize,
@@ -115,7 +115,7 @@ pub struct HttpLimits {
     /// How many bytes of events one legacy session keeps for clients that resume. Default 8 MiB.
     pub session_event_bytes: usize,
     /// How long the events of a finished legacy stream are kept. Default 5 minutes.
-    pub event_time: Duration,
+    pub event_timeout: Duration,
     /// What a legacy client is told to wait before it comes back to a stream. Default one second.
     pub retry: Duration,
     /// How many connections are open at once from one address, or from addresses of IPv6 that share their first half;
@@ -128,14 +128,14 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             body_bytes: toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES,
-            body_time: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
             header_bytes: 32 * 1024,
             headers: 100,
-            header_time: Duration::from_secs(30),
+            header_timeout: Duration::from_secs(30),
             connections: 4096,
             requests_per_connection: 128,
             keep_alive: Duration::from_secs(5),
-            write_time: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
             websockets: 1024,
             websocket_silence: Duration::from_secs(60),
             sessions: 10_000,
@@ -143,7 +143,7 @@ impl Default for HttpLimits {
             session_handshake: Duration::from_secs(30),
             stream_events: 256,
             session_event_bytes: 8 * 1024 * 1024,
-            event_time: Duration::from_secs(5 * 60),
+            event_timeout: Duration::from_secs(5 * 60),
             retry: Duration::from_secs(1),
             connections_per_address: 1024,
         }

@@ -6,7 +6,7 @@
 //!
 //! # Behind another HTTP server
 //! What is about connections is the business of whoever serves them, as axum does for a router: the limits
-//! `connections`, `connections_per_address`, `header_time`, `headers`, `header_bytes`, `write_time` and
+//! `connections`, `connections_per_address`, `header_timeout`, `headers`, `header_bytes`, `write_timeout` and
 //! `requests_per_connection` are then theirs to have, and so is the end: after
 //! [`Server::shutdown`](toolwire_server::Server::shutdown) listen streams end by themselves, but running requests have as
 //! long as that server gives them. `drain_timeout` is enforced by [`HttpService::serve`] alone; elsewhere, put a time limit

@@ -274,7 +274,7 @@ impl Shared {
         let limits = &self.config.limits;
         let caller = self.caller(parts);
         let mut charge = caller.empty_charge(Account::RequestBytes);
-        let bytes = match read::body(body, limits.body_bytes, limits.body_time, &mut charge).await {
+        let bytes = match read::body(body, limits.body_bytes, limits.body_timeout, &mut charge).await {
             Ok(bytes) => bytes,
             Err(unreadable) => return unreadable.response(),
         };

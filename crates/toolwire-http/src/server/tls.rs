@@ -66,7 +66,7 @@ impl From<Tls> for tokio_rustls::TlsAcceptor {
 }
 
 impl Serve {
-    /// Speaks TLS. A handshake has to be done within the limit `header_time`.
+    /// Speaks TLS. A handshake has to be done within the limit `header_timeout`.
     pub fn tls(self, tls: impl Into<Tls>) -> Self {
         self.with_acceptor(tls.into().into())
     }

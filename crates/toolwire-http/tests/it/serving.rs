@@ -86,7 +86,7 @@ async fn those_that_do_not_finish_are_cut_off() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_left() {
-    let limits = HttpLimits { write_time: Duration::from_millis(50), ..HttpLimits::default() };
+    let limits = HttpLimits { write_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let mut fixture = Fixture::with(|http| http.limits(limits)).await;
     let mut connection = Connection::open(fixture.address).await;
     // The handler sends without end; it can only be stopped because what it sends is not taken.
@@ -111,7 +111,7 @@ async fn a_flood_reaches_a_client_that_reads() {
 
 #[tokio::test]
 async fn a_client_that_stalls_before_its_request_is_left() {
-    let limits = HttpLimits { header_time: Duration::from_millis(50), ..HttpLimits::default() };
+    let limits = HttpLimits { header_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let fixture = Fixture::with(|http| http.limits(limits)).await;
     for said in ["", "P", "POST /mcp HTTP/1.1\r\nHost: local"] {
         let mut connection = Connection::open(fixture.address).await;
@@ -122,7 +122,7 @@ async fn a_client_that_stalls_before_its_request_is_left() {
 
 #[tokio::test]
 async fn a_body_that_stalls_is_given_up() {
-    let limits = HttpLimits { body_time: Duration::from_millis(50), ..HttpLimits::default() };
+    let limits = HttpLimits { body_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let fixture = Fixture::with(|http| http.limits(limits)).await;
     let mut connection = Connection::open(fixture.address).await;
     connection

@@ -284,7 +284,7 @@ async fn a_client_that_answers_no_pings_is_given_up() {
 
 #[tokio::test]
 async fn one_that_does_not_read_holds_up_only_itself() {
-    let limits = HttpLimits { write_time: Duration::from_millis(100), ..HttpLimits::default() };
+    let limits = HttpLimits { write_timeout: Duration::from_millis(100), ..HttpLimits::default() };
     let mut fixture = limited(limits).await;
     let mut slow = open(fixture.address).await;
     let message = enveloped("tools/call", json!({ "name": "flood" }));

@@ -112,12 +112,12 @@ impl Context {
         let unfit = |error: serde_json::Error| {
             AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
         };
-        let known = self.board().step(name);
+        let known = self.journal().step(name);
         if let Some(known) = known {
             return known.decode().map(Ok).map_err(unfit);
         }
         let mut step = Step { cx: self, name, result: None };
-        self.board().step_started();
+        self.journal().step_started();
         let outcome = work.await;
         if let Ok(value) = &outcome {
             step.result = Some(RawJson::of(value).map_err(unfit)?);
@@ -134,7 +134,7 @@ impl Context {
 
     pub(crate) fn call_name(&self) -> String {
         use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-        self.board().call(|| BASE64_URL_SAFE_NO_PAD.encode(random::<16>().unwrap_or_default()))
+        self.journal().call(|| BASE64_URL_SAFE_NO_PAD.encode(random::<16>().unwrap_or_default()))
     }
 
     /// The answer to a form that was asked for with [`NeedInput`](crate::NeedInput); `None` when there is none yet.
@@ -142,22 +142,22 @@ impl Context {
     /// # Errors
     /// When the answer does not fit `T`.
     pub fn input<T: DeserializeOwned + JsonSchema>(&self, key: &str) -> Result<Option<Answer<T>>, AskError> {
-        let Some(raw) = self.board().given(key) else { return Ok(None) };
+        let Some(raw) = self.journal().given(key) else { return Ok(None) };
         let answer = Form::of::<T>()?.read(&raw).map_err(AskError::Invalid)?;
-        self.board().keep(key, raw);
+        self.journal().keep(key, raw);
         Ok(Some(answer))
     }
 
     /// The answer to any question that was asked with [`NeedInput`](crate::NeedInput), as it came.
     pub fn raw_input(&self, key: &str) -> Option<RawJson> {
-        let raw = self.board().given(key)?;
-        self.board().keep(key, raw.clone());
+        let raw = self.journal().given(key)?;
+        self.journal().keep(key, raw.clone());
         Some(raw)
     }
 
     /// What was given to [`NeedInput::remember`](crate::NeedInput::remember) in the round before.
     pub fn remembered<S: DeserializeOwned>(&self) -> Option<S> {
-        self.board().user()?.decode().ok()
+        self.journal().user()?.decode().ok()
     }
 }
 
@@ -170,6 +170,6 @@ struct Step<'a> {
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
-        self.cx.board().step_ended(self.name, self.result.take());
+        self.cx.journal().step_ended(self.name, self.result.take());
     }
 }

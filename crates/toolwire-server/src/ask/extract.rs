@@ -8,7 +8,7 @@ use crate::{
     Context,
     extract::args,
     handler::{FromContext, HandlerSpec, Rejection},
-    schema::Shape,
+    schema::ToolSchema,
 };
 
 /// A type that is asked of the user before the handler runs.
@@ -64,6 +64,6 @@ impl<T: Question> FromContext for Ask<T> {
     }
 
     fn describe(spec: &mut HandlerSpec) {
-        spec.asked = Some(Shape::arguments_of::<T::Args>());
+        spec.asked = Some(ToolSchema::arguments_of::<T::Args>());
     }
 }

@@ -3,14 +3,14 @@
 //! A handler writes `cx.elicit::<Confirm>("Delete 12 files?").await?` and gets an answer. How, depends on the
 //! caller: a legacy client is sent a request on the stream of the call (`live`); a modern one gets the
 //! questions as the result of the call, and the handler is run again when the client retries with the answers
-//! (`board`). The handler cannot tell the difference, as long as it follows the rules on
+//! (`journal`). The handler cannot tell the difference, as long as it follows the rules on
 //! [`Context::elicit`](crate::Context::elicit).
 
 mod answer;
-mod board;
 mod context;
 mod elicit;
 mod extract;
+mod journal;
 mod live;
 mod need_input;
 mod nonces;
@@ -18,9 +18,9 @@ mod question;
 mod sealing;
 
 pub use answer::{Answer, AskError};
-pub(crate) use board::Board;
 pub use elicit::{Elicit, ElicitUrl, UrlAnswer};
 pub use extract::{Ask, Question};
+pub(crate) use journal::Journal;
 pub(crate) use live::Asks;
 pub use need_input::NeedInput;
 pub(crate) use need_input::live_rounds;

@@ -15,7 +15,7 @@ use toolwire_protocol::{
 
 use super::{AskError, DEFAULT_ASK_TIME, MAX_ROUNDS, check_capability, elicit::Form, live};
 use crate::{
-    ClientCan, Context, Reply,
+    CallerCan, Context, Reply,
     dispatch::dispatch,
     output::{IntoPrompt, IntoResource, IntoToolOutput, ResourceInfo},
 };
@@ -131,7 +131,7 @@ impl NeedInput {
             _ => None,
         });
         let data = UrlElicitationRequiredData::new(urls.collect::<Vec<_>>());
-        if cx.0.version == Version::V2025_11_25 && cx.client().can(ClientCan::ElicitUrl) {
+        if cx.0.version == Version::V2025_11_25 && cx.caller().can(CallerCan::ElicitUrl) {
             let message = "the user has to visit a URL first";
             return Some(RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, message).with_data(&data));
         }
@@ -139,14 +139,14 @@ impl NeedInput {
         Some(RpcError::invalid_request(format!("the user has to visit {} first", urls.join(" and "))))
     }
 
-    /// Puts the questions on the board, where the engine finds them.
+    /// Puts the questions on the journal, where the engine finds them.
     pub(crate) fn post(self, cx: &Context) -> Result<(), RpcError> {
         for (key, request) in self.questions {
             check_capability(cx, &request).map_err(|error| error.rpc_error())?;
             let question = RawJson::of(&request).map_err(|error| RpcError::internal(error.to_string()))?;
-            cx.board().put(key, request, RequestState::digest(&question));
+            cx.journal().put(key, request, RequestState::digest(&question));
         }
-        cx.board().set_user(self.user);
+        cx.journal().set_user(self.user);
         Ok(())
     }
 }
@@ -175,9 +175,9 @@ pub(crate) async fn live_rounds(cx: Context, mut need: NeedInput) -> Result<Repl
         let questions = need.questions.clone();
         need.post(&cx)?;
         for (key, answer) in ask_all(&cx, questions).await? {
-            cx.board().give(key, answer);
+            cx.journal().give(key, answer);
         }
-        cx.board().rerun();
+        cx.journal().rerun();
         match dispatch(cx.clone()).await? {
             Reply::NeedInput(next) => need = next,
             done => return Ok(done),

@@ -18,8 +18,8 @@ use toolwire_protocol::{
     },
 };
 
-use super::{AskError, board::Lookup, live};
-use crate::{ClientCan, Context};
+use super::{AskError, journal::Lookup, live};
+use crate::{CallerCan, Context};
 
 /// Asks one question and waits for its answer, which is not looked at yet.
 pub(crate) async fn ask(
@@ -31,7 +31,7 @@ pub(crate) async fn ask(
     if cx.0.version.is_modern() {
         let question = RawJson::of(request).map_err(|error| AskError::Invalid(error.to_string()))?;
         let digest = RequestState::digest(&question);
-        return poll_fn(|task| match cx.board().look_up(key, &digest, request, task.waker()) {
+        return poll_fn(|task| match cx.journal().look_up(key, &digest, request, task.waker()) {
             Lookup::Answered(answer) => Poll::Ready(Ok(answer)),
             Lookup::Open => Poll::Pending,
             Lookup::Suspended => Poll::Ready(Err(AskError::Suspended)),
@@ -54,12 +54,12 @@ pub(super) async fn ask_for<T>(
     if cx.0.version.is_modern() && !cx.may_suspend() {
         return Err(AskError::NoWay("only tools/call, prompts/get and resources/read can ask"));
     }
-    let key = key.unwrap_or_else(|| cx.board().unnamed_key(kind));
+    let key = key.unwrap_or_else(|| cx.journal().unnamed_key(kind));
     loop {
         let answer = ask(cx, &key, &request, time).await?;
         match read(&answer) {
             Ok(value) => return Ok(value),
-            Err(reason) if cx.board().reject(&key) => {
+            Err(reason) if cx.journal().reject(&key) => {
                 tracing::debug!(key, reason, "an answer did not fit; the question is asked again");
             }
             Err(reason) => return Err(AskError::Invalid(reason)),
@@ -71,16 +71,16 @@ pub(super) async fn ask_for<T>(
 pub(crate) fn check_capability(cx: &Context, request: &InputRequest) -> Result<(), AskError> {
     let (can, required) = match request {
         InputRequest::Elicit(ElicitRequestParams::Url(_)) => {
-            (ClientCan::ElicitUrl, r#"{"elicitation":{"url":{}}}"#)
+            (CallerCan::ElicitUrl, r#"{"elicitation":{"url":{}}}"#)
         }
-        InputRequest::Elicit(_) => (ClientCan::ElicitForm, r#"{"elicitation":{}}"#),
+        InputRequest::Elicit(_) => (CallerCan::ElicitForm, r#"{"elicitation":{}}"#),
         InputRequest::CreateMessage(params) if params.tools.is_some() || params.tool_choice.is_some() => {
-            (ClientCan::SampleWithTools, r#"{"sampling":{"tools":{}}}"#)
+            (CallerCan::SampleWithTools, r#"{"sampling":{"tools":{}}}"#)
         }
-        InputRequest::CreateMessage(_) => (ClientCan::Sample, r#"{"sampling":{}}"#),
-        _ => (ClientCan::ListRoots, r#"{"roots":{}}"#),
+        InputRequest::CreateMessage(_) => (CallerCan::Sample, r#"{"sampling":{}}"#),
+        _ => (CallerCan::ListRoots, r#"{"roots":{}}"#),
     };
-    if cx.client().can(can) {
+    if cx.caller().can(can) {
         return Ok(());
     }
     let required = RawJson::parse(required).map_err(|error| AskError::Invalid(error.to_string()))?;

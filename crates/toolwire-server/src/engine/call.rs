@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Client, Context, Extensions, Limits, Reply, Server,
+    Caller, Context, Extensions, Limits, Reply, Server,
     admission::{Place, busy},
     context::RequestInner,
     dispatch::{Shielded, dispatch, encode},
@@ -144,13 +144,13 @@ impl Call {
         origin: RequestOrigin,
         arrival: Arrival<'_>,
     ) -> Result<Self, EncodedResponse> {
-        let (version, client) = match &origin {
+        let (version, caller) = match &origin {
             RequestOrigin::Modern(version) => match check_meta(peek.meta.as_ref(), server.limits()) {
                 Ok(()) => (*version, OnceLock::new()),
                 Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
-            RequestOrigin::Session(session) => (session.version(), session.client().into()),
-            RequestOrigin::Sessionless(version) => (*version, Client::of_request(*version, None).into()),
+            RequestOrigin::Session(session) => (session.version(), session.caller().into()),
+            RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
         };
         let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
         let place = match arrival.bytes {
@@ -165,7 +165,7 @@ impl Call {
             version,
             params,
             peek,
-            client,
+            caller,
             outbox: match arrival.way {
                 Way::Own => Outbox::own(arrival.ledger.clone()),
                 Way::Queue(queue) => Outbox::shared(queue),
@@ -177,7 +177,7 @@ impl Call {
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
-            board: OnceLock::new(),
+            journal: OnceLock::new(),
             asking: OnceLock::new(),
             asks: match &origin {
                 RequestOrigin::Session(session) => Some(session.asks()),
@@ -206,7 +206,7 @@ impl Call {
             version: first.version,
             params: first.params.clone(),
             peek: Peek::of(&first.params).into(),
-            client: first.client.clone(),
+            caller: first.caller.clone(),
             outbox,
             cancel: cx.cancel().clone().into(),
             extensions: first.extensions.clone(),
@@ -214,7 +214,7 @@ impl Call {
             mime_type: OnceLock::new(),
             tool: OnceLock::new(),
             progress: ProgressGuard::default(),
-            board: Box::new(Mutex::new(cx.board().as_before())).into(),
+            journal: Box::new(Mutex::new(cx.journal().as_before())).into(),
             asking: OnceLock::new(),
             asks: None,
             ledger: first.ledger.clone(),
@@ -407,7 +407,7 @@ impl EncodedResponse {
 fn check_meta(meta: Option<&MetaPeek>, limits: &Limits) -> Result<(), RpcError> {
     let Some(meta) = meta else { return Ok(()) };
     if let Some(text) = meta.log_level.as_deref()
-        && Client::log_level(text).is_none()
+        && Caller::log_level(text).is_none()
     {
         return Err(RpcError::invalid_params(format!("unknown log level {text:?}")));
     }

@@ -52,7 +52,7 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
         ),
         None => None,
     };
-    cx.board().load(carried, responses);
+    cx.journal().load(carried, responses);
     dispatch(cx).await
 }
 
@@ -62,7 +62,7 @@ fn binding(cx: &Context) -> Result<Binding, RpcError> {
 
 /// Whether the handler waits for answers and nothing else.
 pub(super) fn settled(cx: &Context, task: &Task<'_>) -> bool {
-    cx.may_suspend() && cx.board().is_settled(task.waker())
+    cx.may_suspend() && cx.journal().is_settled(task.waker())
 }
 
 /// A handler whose round ends by itself when it waits for answers and nothing else.
@@ -89,7 +89,7 @@ pub(super) async fn until_settled(cx: &Context, mut work: Shielded) -> Option<Re
 /// Ends a round: the questions go to the client, with everything there is to remember.
 pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
     let call = cx.call_name();
-    let (questions, mut state) = cx.board().suspend();
+    let (questions, mut state) = cx.journal().suspend();
     if state.round > MAX_ROUNDS {
         return Err(RpcError::internal(format!(
             "the handler was not satisfied after {MAX_ROUNDS} rounds of questions"
@@ -107,7 +107,7 @@ pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
 /// Runs the handler a second time before its questions go out, and refuses one that asks or does something else.
 pub(super) async fn check_replay(cx: Context, asked: Option<Reply>) -> Result<Reply, RpcError> {
     let again = Call::again(&cx).await;
-    let (first, second) = (cx.board().footprint(), again.board().footprint());
+    let (first, second) = (cx.journal().footprint(), again.journal().footprint());
     match first.difference(&second) {
         None => asked.map_or_else(|| suspend(&cx), Ok),
         Some(difference) => {

@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{EncodedResponse, RequestOrigin, call::check_client_facts};
 use crate::{
-    Client, Context, Reply, Server,
+    Caller, Context, Reply, Server,
     admission::busy,
     ask::Asks,
     notify::{Filter, Subscriber},
@@ -35,7 +35,7 @@ pub struct Session(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     version: Version,
-    client: Client,
+    caller: Caller,
     initialized: AtomicBool,
     subscriber: Arc<Subscriber>,
     subscriptions: usize,
@@ -97,7 +97,7 @@ impl Session {
             uris: Mutex::new(ledger.empty_charge(Account::SubscriptionBytes)),
             ledger,
             version,
-            client: Client::from_handshake(version, params.capabilities, params.client_info),
+            caller: Caller::from_handshake(version, params.capabilities, params.client_info),
             initialized: AtomicBool::new(false),
             subscriber: server.notify().subscribe(Filter::default()),
             subscriptions: server.limits().subscriptions,
@@ -121,8 +121,8 @@ impl Session {
         self.0.asks.close();
     }
 
-    pub(crate) fn client(&self) -> Client {
-        self.0.client.clone()
+    pub(crate) fn caller(&self) -> Caller {
+        self.0.caller.clone()
     }
 
     pub(crate) fn asks(&self) -> Asks {
@@ -164,7 +164,7 @@ impl Session {
 
     fn set_level(&self, params: &Params) -> Result<(), RpcError> {
         let params: SetLevelRequestParams = decode(Method::SetLevel, params)?;
-        self.0.client.set_log_level(params.level);
+        self.0.caller.set_log_level(params.level);
         Ok(())
     }
 

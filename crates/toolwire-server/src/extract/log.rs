@@ -53,7 +53,7 @@ impl Log {
 
     /// Whether the caller wants messages of this level.
     pub fn is_wanted(&self, level: LoggingLevel) -> bool {
-        self.cx.client().wants_log(level)
+        self.cx.caller().wants_log(level)
     }
 
     /// Sends a message of any level. `data` is a text or anything that serialises.

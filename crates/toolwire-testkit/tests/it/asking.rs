@@ -15,7 +15,7 @@ use toolwire_protocol::{
         Content, CreateMessageRequestParams, CreateMessageResult, OneOrMany, Role, Root, SamplingMessage,
     },
 };
-use toolwire_server::{Answer, BoxError, ClientCan, Context, Server, StateKeys, prompt, resource, tool};
+use toolwire_server::{Answer, BoxError, CallerCan, Context, Server, StateKeys, prompt, resource, tool};
 use toolwire_testkit::{Matrix, each_client};
 
 /// How urgent it is.
@@ -72,7 +72,7 @@ fn server() -> Server {
         .tool(tool("file", file_ticket))
         .tool(tool("model", ask_the_model))
         .tool(tool("careful", |cx: Context| async move {
-            if cx.client().can(ClientCan::ElicitForm) { "would ask" } else { "would not" }
+            if cx.caller().can(CallerCan::ElicitForm) { "would ask" } else { "would not" }
         }))
         .prompt(prompt("confirm", |cx: Context| async move {
             let yes = cx.elicit::<Confirm>("Really?").accepted().await?.yes;

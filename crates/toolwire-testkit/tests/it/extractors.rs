@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toolwire_protocol::wire::Meta;
 use toolwire_server::{
-    Args, Client, ClientCan, Context, Extension, FromContext, Rejection, Server, State, tool,
+    Args, Caller, CallerCan, Context, Extension, FromContext, Rejection, Server, State, tool,
 };
 use toolwire_testkit::each;
 
@@ -24,15 +24,15 @@ struct Name {
 }
 
 /// An extractor of our own.
-struct Caller(String);
+struct CallerName(String);
 
-impl FromContext for Caller {
+impl FromContext for CallerName {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        Ok(Self(cx.client().info().map_or_else(|| "nobody".to_owned(), |info| info.name.clone())))
+        Ok(Self(cx.caller().info().map_or_else(|| "nobody".to_owned(), |info| info.name.clone())))
     }
 }
 
-async fn greet(State(app): State<App>, Caller(caller): Caller, args: Option<Args<Name>>) -> String {
+async fn greet(State(app): State<App>, CallerName(caller): CallerName, args: Option<Args<Name>>) -> String {
     let name = args.map_or(caller, |Args(name)| name.name);
     format!("{}, {name}", app.greeting)
 }
@@ -41,13 +41,13 @@ async fn checked(args: Result<Args<Name>, Rejection>) -> &'static str {
     if matches!(args, Err(Rejection::InvalidArguments(_))) { "mended" } else { "fitting" }
 }
 
-async fn about(cx: Context, meta: Meta, client: Client, extra: Option<Extension<App>>) -> String {
+async fn about(cx: Context, meta: Meta, client: Caller, extra: Option<Extension<App>>) -> String {
     let custom = meta.get("com.example/trace").and_then(|trace| trace.as_str().map(ToOwned::to_owned));
     let method = cx.method().to_string();
     format!(
         "{method} {} {custom:?} {} {}",
         cx.target().unwrap_or_default(),
-        client.can(ClientCan::ListRoots),
+        client.can(CallerCan::ListRoots),
         extra.is_none(),
     )
 }

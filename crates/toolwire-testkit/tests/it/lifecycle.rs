@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolwire_protocol::{ServerCapability, Version};
-use toolwire_server::{Client, Context, Log, Server, prompt, resource, tool};
+use toolwire_server::{Caller, Context, Log, Server, prompt, resource, tool};
 use toolwire_testkit::{Matrix, Setup, Wire, WireBuilder, each};
 
 use crate::{bare, text};
@@ -249,7 +249,7 @@ async fn a_modern_request_without_its_metadata_is_refused() {
 
 #[tokio::test]
 async fn handlers_know_the_caller_in_every_era() {
-    let who = |client: Client| async move {
+    let who = |client: Caller| async move {
         let name = client.info().map_or("nobody", |info| info.name.as_str()).to_owned();
         format!("{name} {}", client.has_extension("com.example/charts"))
     };

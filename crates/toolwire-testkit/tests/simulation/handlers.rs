@@ -262,16 +262,16 @@ pub(crate) fn service(random: &mut Random, server: &Server) -> HttpService {
     let seconds = |random: &mut Random, low, high| Duration::from_secs(random.between(low, high));
     let limits = HttpLimits {
         body_bytes: 4096,
-        body_time: seconds(random, 2, 8),
-        header_time: seconds(random, 5, 15),
+        body_timeout: seconds(random, 2, 8),
+        header_timeout: seconds(random, 5, 15),
         keep_alive: seconds(random, 1, 5),
-        write_time: seconds(random, 5, 15),
+        write_timeout: seconds(random, 5, 15),
         websocket_silence: seconds(random, 5, 30),
         sessions: if random.percent(20) { 1 } else { 100 },
         session_idle: seconds(random, 30, 60),
         session_handshake: seconds(random, 5, 20),
         stream_events: if random.percent(20) { 2 } else { 64 },
-        event_time: seconds(random, 5, 30),
+        event_timeout: seconds(random, 5, 30),
         retry: Duration::from_millis(random.between(10, 1000)),
         ..HttpLimits::default()
     };

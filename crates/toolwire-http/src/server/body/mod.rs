@@ -20,7 +20,7 @@ use super::io::OpenRequest;
 /// How much of a body is given to the HTTP implementation at once. What it has been given, it keeps, whether the client
 /// takes it or not.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// The same on HTTP/2, where a client has to take as much within the limit `write_time`.
+/// The same on HTTP/2, where a client has to take as much within the limit `write_timeout`.
 const STREAM_PIECE_BYTES: usize = 16 * 1024;
 /// How long the last piece may be on HTTP/2. It is asked for when the client has taken what came before it, and after it
 /// nobody can tell any more what is taken.

@@ -131,7 +131,7 @@ impl Connection {
 
     /// Waits for what comes before the first request: in time, and not beyond the end of the server.
     async fn begin<T>(&mut self, beginning: impl Future<Output = io::Result<T>>) -> Option<T> {
-        let limit = self.service.shared().config.limits.header_time;
+        let limit = self.service.shared().config.limits.header_timeout;
         tokio::select! {
             biased;
             begun = timeout(limit, beginning) => match begun {
@@ -151,8 +151,8 @@ impl Connection {
         let Self { service, http, mut shutdown, late, peer, _permit } = self;
         let limits = &service.shared().config.limits;
         let (patience, activity) =
-            (Patience { idle: limits.header_time, write: limits.write_time }, Activity::new());
-        let stream = TokioIo::new(TimedIo::new(stream, activity.clone(), limits.write_time));
+            (Patience { idle: limits.header_timeout, write: limits.write_timeout }, Activity::new());
+        let stream = TokioIo::new(TimedIo::new(stream, activity.clone(), limits.write_timeout));
         let exchanges = Exchanges {
             service,
             local: local.map(|address| address.ip()),

@@ -32,7 +32,7 @@ pub(crate) struct TimedIo<S> {
     stream: S,
     /// Is told when the peer does not read.
     activity: Activity,
-    write_time: Duration,
+    write_timeout: Duration,
     /// Runs while a write waits for the peer.
     stalled: Option<Pin<Box<Sleep>>>,
     half_closed: bool,
@@ -41,8 +41,8 @@ pub(crate) struct TimedIo<S> {
 }
 
 impl<S> TimedIo<S> {
-    pub(crate) fn new(stream: S, activity: Activity, write_time: Duration) -> Self {
-        Self { stream, activity, write_time, stalled: None, half_closed: false, echo: None }
+    pub(crate) fn new(stream: S, activity: Activity, write_timeout: Duration) -> Self {
+        Self { stream, activity, write_timeout, stalled: None, half_closed: false, echo: None }
     }
 
     /// Lets a write wait, but not for ever.
@@ -53,7 +53,7 @@ impl<S> TimedIo<S> {
             }
             return polled;
         }
-        let (limit, activity) = (self.write_time, &self.activity);
+        let (limit, activity) = (self.write_timeout, &self.activity);
         let stalled = self.stalled.get_or_insert_with(|| {
             activity.stalled();
             Box::pin(sleep(limit))

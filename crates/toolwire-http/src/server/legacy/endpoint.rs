@@ -223,7 +223,8 @@ impl LegacyEndpoint {
             }
             Some(text) => {
                 let event = text.trim().parse::<EventId>().ok();
-                let stream = event.and_then(|event| session.stream_of(event, self.config.limits.event_time));
+                let stream =
+                    event.and_then(|event| session.stream_of(event, self.config.limits.event_timeout));
                 let (Some(event), Some(stream)) = (event, stream) else {
                     return Denial::cannot_resume().response(None);
                 };

@@ -172,7 +172,7 @@ impl PostResponse {
             Phase::Waiting | Phase::Json | Phase::Abandoned => return None,
         }
         let stream = match &self.session {
-            Some(session) => session.open_stream(self.config.limits.event_time),
+            Some(session) => session.open_stream(self.config.limits.event_timeout),
             None => Stream::fleeting(),
         };
         let reader = Reader::first(Arc::clone(&stream)).primed(self.priming());

@@ -126,7 +126,7 @@ impl Sessions {
         let mut table = self.lock();
         let expired = table.take_expired(&self.limits);
         for session in table.sessions.values() {
-            session.forget_ended(self.limits.event_time);
+            session.forget_ended(self.limits.event_timeout);
         }
         let left = !table.sessions.is_empty();
         if !left {

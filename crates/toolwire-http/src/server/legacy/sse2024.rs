@@ -96,7 +96,7 @@ impl Sse2024 {
                     return unreadable.response();
                 }
                 let mut charge = caller.empty_charge(Account::RequestBytes);
-                match read::body(body, self.limits.body_bytes, self.limits.body_time, &mut charge).await {
+                match read::body(body, self.limits.body_bytes, self.limits.body_timeout, &mut charge).await {
                     Ok(bytes) => self.post(parts.uri.query(), bytes, principal.as_deref()).await,
                     Err(unreadable) => unreadable.response(),
                 }
@@ -146,7 +146,7 @@ impl Sse2024 {
             return Denial::of(&Fault::UnknownSession).response(None);
         };
         let send = async { connection.inbound.lock().await.send(bytes).await };
-        match timeout(self.limits.body_time, send).await {
+        match timeout(self.limits.body_timeout, send).await {
             Ok(Ok(())) => response::empty(StatusCode::ACCEPTED),
             Ok(Err(_)) => Denial::of(&Fault::UnknownSession).response(None),
             Err(_) => Denial::slow_reader().response(None),

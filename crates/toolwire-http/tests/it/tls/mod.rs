@@ -86,7 +86,7 @@ async fn both_versions_of_http_are_spoken() {
 
 #[tokio::test]
 async fn a_handshake_that_stalls_is_given_up() {
-    let limits = HttpLimits { header_time: Duration::from_millis(50), ..HttpLimits::default() };
+    let limits = HttpLimits { header_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let (address, serving) = serve(limits).await;
     assert!(Connection::open(address).await.is_closed().await);
     serving.abort();
@@ -94,7 +94,7 @@ async fn a_handshake_that_stalls_is_given_up() {
 
 #[tokio::test]
 async fn what_was_agreed_on_is_spoken_and_nothing_else() {
-    let limits = HttpLimits { header_time: Duration::from_millis(200), ..HttpLimits::default() };
+    let limits = HttpLimits { header_timeout: Duration::from_millis(200), ..HttpLimits::default() };
     let (address, serving) = serve(limits).await;
     for (protocol, said) in [
         (&b"h2"[..], &b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..]),

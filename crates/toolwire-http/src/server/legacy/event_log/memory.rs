@@ -60,7 +60,7 @@ impl EventLogLimits {
         Self {
             stream_events: limits.stream_events,
             session_bytes: limits.session_event_bytes,
-            time: limits.event_time,
+            time: limits.event_timeout,
             ..Self::default()
         }
     }

@@ -3,14 +3,14 @@
 mod fields;
 mod optional;
 mod ordered;
-mod shape;
+mod tool_schema;
 
 pub(crate) use fields::Order;
 pub(crate) use optional::{
     mend, mend_members, takes_null, without_null, without_optional_nulls, without_optional_nulls_in,
 };
 pub(crate) use ordered::ordered_tools;
-pub(crate) use shape::Shape;
+pub(crate) use tool_schema::ToolSchema;
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};

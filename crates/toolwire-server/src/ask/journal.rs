@@ -1,7 +1,7 @@
 //! The questions and answers of one request, and what must not be done twice.
 //!
-//! In the modern era a question cannot wait: it is written on the board, the handler is dropped as soon as it
-//! waits for nothing else, and the client gets what is on the board. When it comes back with answers, the
+//! In the modern era a question cannot wait: it is written on the journal, the handler is dropped as soon as it
+//! waits for nothing else, and the client gets what is on the journal. When it comes back with answers, the
 //! handler runs again from its start and finds them here.
 
 use std::{
@@ -17,7 +17,7 @@ use toolwire_protocol::{
 
 /// What is known and what is asked in one run of a handler.
 #[derive(Debug, Default)]
-pub(crate) struct Board {
+pub(crate) struct Journal {
     /// What was carried over from earlier rounds; `None` in the first.
     carried: Option<RequestState>,
     /// The answers that came with this request.
@@ -49,14 +49,14 @@ struct Open {
     request: InputRequest,
 }
 
-/// What the board knows of a question.
+/// What the journal knows of a question.
 pub(crate) enum Lookup {
     Answered(RawJson),
     Open,
     Suspended,
 }
 
-impl Board {
+impl Journal {
     /// Takes over what earlier rounds have left, and what the client has answered.
     pub(crate) fn load(&mut self, carried: Option<RequestState>, responses: Option<InputResponses>) {
         if let Some(state) = &carried {
@@ -81,7 +81,7 @@ impl Board {
         format!("{kind}-{}", self.unnamed)
     }
 
-    /// Looks for the answer to a question, or writes the question on the board.
+    /// Looks for the answer to a question, or writes the question on the journal.
     pub(crate) fn look_up(
         &mut self,
         key: &str,
@@ -178,7 +178,7 @@ impl Board {
         self.carried = Some(state);
     }
 
-    /// Writes a question of the handler's own making on the board.
+    /// Writes a question of the handler's own making on the journal.
     pub(crate) fn put(&mut self, key: String, request: InputRequest, digest: String) {
         self.asked.insert(key.clone(), digest);
         self.open.push(Open { key, request });
@@ -217,13 +217,13 @@ impl Board {
         Footprint { questions: self.asked.clone(), steps: self.steps_taken.clone() }
     }
 
-    /// The board as it was when this run began, except that steps which have been taken stay taken.
+    /// The journal as it was when this run began, except that steps which have been taken stay taken.
     pub(crate) fn as_before(&self) -> Self {
-        let mut board = Self { given: self.given.clone(), ..Self::default() };
-        board.load(self.carried.clone(), None);
-        board.steps = self.steps.clone();
-        board.call.clone_from(&self.call);
-        board
+        let mut journal = Self { given: self.given.clone(), ..Self::default() };
+        journal.load(self.carried.clone(), None);
+        journal.steps = self.steps.clone();
+        journal.call.clone_from(&self.call);
+        journal
     }
 }
 

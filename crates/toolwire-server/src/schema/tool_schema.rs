@@ -19,7 +19,7 @@ use super::{Order, as_input_schema, as_output_schema, fields, finished, of_input
 
 /// The shapes of the types that handlers take and return. Only types of the program come in, so it cannot grow
 /// beyond them.
-static OF_TYPES: Mutex<BTreeMap<(Side, TypeId), Arc<Shape>>> = Mutex::new(BTreeMap::new());
+static OF_TYPES: Mutex<BTreeMap<(Side, TypeId), Arc<ToolSchema>>> = Mutex::new(BTreeMap::new());
 
 /// Which way the values of a schema go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ enum Side {
 
 /// The arguments or the structured content of a tool: the schema, and what follows from it.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct ToolSchema {
     side: Side,
     pub(crate) schema: JsonObject,
     /// Whether values have to be checked because the schema says more than a type.
@@ -48,7 +48,7 @@ pub(crate) struct Shape {
     compiled: OnceLock<Result<Schema, String>>,
 }
 
-impl Shape {
+impl ToolSchema {
     /// The shape of a type that is taken.
     pub(crate) fn input_of<T: JsonSchema + 'static>() -> Arc<Self> {
         Self::of((Side::Input, TypeId::of::<T>()), || {
@@ -213,20 +213,20 @@ mod tests {
 
     #[test]
     fn a_type_has_one_shape_for_each_side() {
-        let input = Shape::input_of::<Plain>();
-        assert!(Arc::ptr_eq(&input, &Shape::input_of::<Plain>()));
-        assert!(!Arc::ptr_eq(&input, &Shape::output_of::<Plain>()));
+        let input = ToolSchema::input_of::<Plain>();
+        assert!(Arc::ptr_eq(&input, &ToolSchema::input_of::<Plain>()));
+        assert!(!Arc::ptr_eq(&input, &ToolSchema::output_of::<Plain>()));
         assert!(input.schema["properties"].get("text").is_some());
-        assert!(Shape::input_of::<Other>().schema["properties"].get("number").is_some());
+        assert!(ToolSchema::input_of::<Other>().schema["properties"].get("number").is_some());
     }
 
     #[test]
     fn what_only_repeats_a_type_is_compiled_when_it_is_needed() {
-        let shape = Shape::input(of_input::<Plain>().0, false);
+        let shape = ToolSchema::input(of_input::<Plain>().0, false);
         assert!(shape.compiled.get().is_none());
         assert!(shape.check().is_ok());
         assert!(shape.compiled.get().is_some());
-        assert!(Shape::input(of_input::<Plain>().0, true).compiled.get().is_some());
+        assert!(ToolSchema::input(of_input::<Plain>().0, true).compiled.get().is_some());
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
             serde_json::json!({"type": "object", "properties": {"a": {"pattern": "(?=x)y"}}}),
             serde_json::json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/other.json"}}}),
         ] {
-            for shape in [Shape::input(schema.clone(), true), Shape::output(schema.clone(), true)] {
+            for shape in [ToolSchema::input(schema.clone(), true), ToolSchema::output(schema.clone(), true)] {
                 assert!(shape.problems[0].contains("cannot be checked"), "{:?}", shape.problems);
             }
             let tool = crate::tool("t", || async {}).input_schema(schema);
@@ -253,12 +253,12 @@ mod tests {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                Shape::input_of::<Plain>().schema.clone().into()
+                ToolSchema::input_of::<Plain>().schema.clone().into()
             }
         }
         assert_eq!(
-            Shape::input_of::<Nosy>().schema["properties"],
-            Shape::input_of::<Plain>().schema["properties"]
+            ToolSchema::input_of::<Nosy>().schema["properties"],
+            ToolSchema::input_of::<Plain>().schema["properties"]
         );
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::{IntoToolOutput, ToolError},
     parameter::unknown,
-    schema::{Shape, mend_members},
+    schema::{ToolSchema, mend_members},
 };
 
 /// A tool: its description and its handler. Made by [`tool()`] or the attribute `#[tool]`.
@@ -23,8 +23,8 @@ use crate::{
 pub struct ToolRoute {
     /// Without its schemas: tools of the same types share them.
     pub(crate) tool: Tool,
-    pub(crate) input: Arc<Shape>,
-    pub(crate) output: Option<Arc<Shape>>,
+    pub(crate) input: Arc<ToolSchema>,
+    pub(crate) output: Option<Arc<ToolSchema>>,
     pub(crate) endpoint: SharedEndpoint,
     pub(crate) needs: Needs,
     /// Whether it ignores arguments it does not know, and reads numbers and booleans from strings.
@@ -87,7 +87,7 @@ where
 impl ToolRoute {
     fn new(name: String, endpoint: SharedEndpoint, spec: HandlerSpec) -> Self {
         let mut needs = Needs::of(&spec);
-        let input = spec.input.unwrap_or_else(Shape::input_of::<()>);
+        let input = spec.input.unwrap_or_else(ToolSchema::input_of::<()>);
         for shape in [Some(&input), spec.output.as_ref()].into_iter().flatten() {
             needs.problems.extend_from_slice(&shape.problems);
         }
@@ -149,7 +149,7 @@ impl ToolRoute {
     /// handler runs, which can take them as `Args<serde_json::Value>`.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
-        let input = Shape::input(schema, true);
+        let input = ToolSchema::input(schema, true);
         self.needs.problems.extend_from_slice(&input.problems);
         self.input = Arc::new(input);
         self
@@ -159,7 +159,7 @@ impl ToolRoute {
     /// against it.
     #[must_use]
     pub fn output_schema(mut self, schema: Value) -> Self {
-        let output = Shape::output(schema, true);
+        let output = ToolSchema::output(schema, true);
         self.needs.problems.extend_from_slice(&output.problems);
         self.output = Some(Arc::new(output));
         self

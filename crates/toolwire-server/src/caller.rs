@@ -22,7 +22,7 @@ use crate::{
 /// In the legacy era this comes from the handshake, in the modern era from the request itself; a handler
 /// cannot tell which, and need not.
 #[derive(Clone, Debug)]
-pub struct Client(Arc<Facts>);
+pub struct Caller(Arc<Facts>);
 
 #[derive(Debug)]
 struct Facts {
@@ -58,7 +58,7 @@ impl<T: Default + serde::de::DeserializeOwned> Lazy<T> {
 /// Something a caller may be able to do for a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ClientCan {
+pub enum CallerCan {
     /// Show the user a form and return what was filled in.
     ElicitForm,
     /// Send the user to a URL.
@@ -74,8 +74,8 @@ pub enum ClientCan {
 /// No log messages at all.
 const SILENT: u8 = u8::MAX;
 
-impl Client {
-    /// The client behind a request that stands alone, as far as its `_meta` tells.
+impl Caller {
+    /// The caller behind a request that stands alone, as far as its `_meta` tells.
     pub(crate) fn of_request(version: Version, meta: Option<&MetaPeek>) -> Self {
         let log = meta.and_then(|meta| meta.log_level.as_deref()).and_then(Self::log_level);
         Self(Arc::new(Facts {
@@ -115,18 +115,18 @@ impl Client {
     }
 
     /// Whether the caller can do this for a handler.
-    pub fn can(&self, what: ClientCan) -> bool {
+    pub fn can(&self, what: CallerCan) -> bool {
         let capabilities = self.capabilities();
         let since = |version| self.0.version >= version;
         match what {
-            ClientCan::ElicitForm => since(Version::V2025_06_18) && capabilities.elicits_form(),
-            ClientCan::ElicitUrl => since(Version::V2025_11_25) && capabilities.elicits_url(),
-            ClientCan::Sample => capabilities.sampling.is_some(),
-            ClientCan::SampleWithTools => {
+            CallerCan::ElicitForm => since(Version::V2025_06_18) && capabilities.elicits_form(),
+            CallerCan::ElicitUrl => since(Version::V2025_11_25) && capabilities.elicits_url(),
+            CallerCan::Sample => capabilities.sampling.is_some(),
+            CallerCan::SampleWithTools => {
                 since(Version::V2025_11_25)
                     && capabilities.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some())
             }
-            ClientCan::ListRoots => capabilities.roots.is_some(),
+            CallerCan::ListRoots => capabilities.roots.is_some(),
         }
     }
 
@@ -145,8 +145,8 @@ impl Client {
     }
 }
 
-impl FromContext for Client {
+impl FromContext for Caller {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        Ok(cx.client().clone())
+        Ok(cx.caller().clone())
     }
 }

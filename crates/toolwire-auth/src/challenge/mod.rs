@@ -1,0 +1,1 @@
+//! `WWW-Authenticate`, read and written.

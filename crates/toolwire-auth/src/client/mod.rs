@@ -1,0 +1,1 @@
+//! Logging in to a server.

@@ -1,0 +1,1 @@
+//! Fetching metadata and tokens, from addresses that may be asked.
