@@ -91,12 +91,41 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rule, run};
-    use crate::sources::Source;
+    use super::{RULES, Rule, run};
+    use crate::sources::{self, Source};
+    use crate::workspace::root;
 
     #[test]
     fn this_workspace_keeps_the_invariants() {
         assert_eq!(run(), Ok(()));
+    }
+
+    /// Asserts that the rule with these words is there, and kept.
+    #[track_caller]
+    fn assert_kept(says: &str) {
+        let rule = RULES.iter().find(|rule| rule.says == says);
+        let rule = rule.unwrap_or_else(|| panic!("there is no rule that {says}"));
+        assert_eq!(rule.violations(&sources::read(&root()).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn the_protocol_never_knows_a_runtime_a_clock_randomness_or_io() {
+        assert_kept("the protocol never knows a runtime, a clock, randomness or IO");
+    }
+
+    #[test]
+    fn handlers_extractors_outputs_and_layers_never_know_the_revision() {
+        assert_kept("handlers, extractors, outputs and layers never know the revision");
+    }
+
+    #[test]
+    fn transports_never_know_json_rpc() {
+        assert_kept("transports never know JSON-RPC");
+    }
+
+    #[test]
+    fn the_router_never_knows_a_session() {
+        assert_kept("the router never knows a session");
     }
 
     #[test]

@@ -57,9 +57,9 @@ const AREAS: &[Area] = &[
     },
     Area {
         name: "ledger",
-        module: "crates/toolwire-server/src/ledger",
-        package: "toolwire-server",
-        tested_by: &["toolwire-testkit", "toolwire-http"],
+        module: "crates/toolwire-transport/src/ledger",
+        package: "toolwire-transport",
+        tested_by: &["toolwire-server"],
     },
 ];
 

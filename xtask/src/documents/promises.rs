@@ -1,45 +1,78 @@
-//! Holds SECURITY.md to its tests: each promise names those that hold it, and they are there.
+//! Holds SECURITY.md and ARCHITECTURE.md to their tests: each promise and each invariant names those that hold it, and
+//! they are there.
 
 use std::fs;
 use std::path::Path;
 
 use super::collect;
 
-/// The part of the document that promises.
-const PROMISES: &str = "## What is promised";
+/// A part of a document whose items promise something.
+struct Promises {
+    file: &'static str,
+    heading: &'static str,
+}
 
-/// The faults of SECURITY.md, one sentence each.
+const PROMISES: &[Promises] = &[
+    Promises { file: "SECURITY.md", heading: "## What is promised" },
+    Promises { file: "ARCHITECTURE.md", heading: "## Invariants" },
+];
+
+/// What is wrong with them, one sentence each.
 pub(super) fn faults(root: &Path) -> Result<Vec<String>, String> {
-    let text =
-        fs::read_to_string(root.join("SECURITY.md")).map_err(|error| format!("SECURITY.md: {error}"))?;
     let mut sources = Vec::new();
-    collect(&root.join("crates"), "rs", &mut sources)?;
+    for folder in ["crates", "xtask/src"] {
+        collect(&root.join(folder), "rs", &mut sources)?;
+    }
     let mut code = String::new();
     for source in sources {
         code.push_str(
             &fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?,
         );
     }
-    Ok(broken(&text, |test| code.contains(&format!("fn {test}("))))
+    let mut faults = Vec::new();
+    for promises in PROMISES {
+        let text = fs::read_to_string(root.join(promises.file))
+            .map_err(|error| format!("{}: {error}", promises.file))?;
+        faults.extend(promises.broken(&text, |test| code.contains(&format!("fn {test}("))));
+    }
+    Ok(faults)
 }
 
-fn broken(text: &str, is_test: impl Fn(&str) -> bool) -> Vec<String> {
-    let promises =
-        text.split(PROMISES).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
-    let mut broken = Vec::new();
-    for promise in promises.lines().filter_map(|line| line.strip_prefix("- ")) {
-        let (words, tests) = promise.rsplit_once(" (").unwrap_or((promise, ""));
-        let mut named = tests.split('`').skip(1).step_by(2).peekable();
-        if named.peek().is_none() {
-            broken.push(format!("SECURITY.md: no test is named for {words:?}"));
+impl Promises {
+    fn broken(&self, text: &str, is_test: impl Fn(&str) -> bool) -> Vec<String> {
+        let Self { file, heading } = self;
+        let part = text.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+        let mut broken = Vec::new();
+        for promise in items(part) {
+            let (words, tests) = promise.rsplit_once(" (").unwrap_or((&promise, ""));
+            let mut named = tests.split('`').skip(1).step_by(2).peekable();
+            if named.peek().is_none() {
+                broken.push(format!("{file}: no test is named for {words:?}"));
+            }
+            let missing = named.filter(|test| !is_test(test));
+            broken.extend(missing.map(|test| format!("{file}: there is no test `{test}` for {words:?}")));
         }
-        let missing = named.filter(|test| !is_test(test));
-        broken.extend(missing.map(|test| format!("SECURITY.md: there is no test `{test}` for {words:?}")));
+        if part.is_empty() {
+            broken.push(format!("{file} has no part {heading:?}"));
+        }
+        broken
     }
-    if promises.is_empty() {
-        broken.push(format!("SECURITY.md has no part {PROMISES:?}"));
+}
+
+/// The items of a list, each in one line.
+fn items(part: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in part.lines() {
+        match (line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")), items.last_mut()) {
+            (Some(first), _) => items.push(first.to_owned()),
+            (None, Some(item)) if line.starts_with("  ") => {
+                item.push(' ');
+                item.push_str(line.trim());
+            }
+            _ => {}
+        }
     }
-    broken
+    items
 }
 
 #[cfg(test)]
@@ -48,8 +81,8 @@ mod tests {
 
     #[test]
     fn each_promise_names_tests_that_are_there() {
-        let text = "# Security\n\n## What is promised\n\n- One (`there`).\n- Two.\n- Three (`there`, `gone`).\n\n## More\n\n- no\n";
-        let broken = broken(text, |test| test == "there");
+        let text = "# Security\n\n## What is promised\n\n- One (`there`).\n- Two.\n- Three\n  (`there`, `gone`).\n\n## More\n\n- no\n";
+        let broken = PROMISES[0].broken(text, |test| test == "there");
         assert_eq!(
             broken,
             [
@@ -57,6 +90,6 @@ mod tests {
                 "SECURITY.md: there is no test `gone` for \"Three\"",
             ]
         );
-        assert_eq!(super::broken("# Security\n", |_| true).len(), 1);
+        assert_eq!(PROMISES[0].broken("# Security\n", |_| true).len(), 1);
     }
 }

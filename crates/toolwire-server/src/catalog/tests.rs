@@ -15,12 +15,17 @@ fn uri(number: usize) -> String {
     format!("r://{number}")
 }
 
-/// The URIs of a page, and the cursor of the next one.
-fn page(catalog: &Catalog, items: usize, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+/// A page, as it is sent.
+fn sent(catalog: &Catalog, items: usize, cursor: Option<&str>) -> Prepared {
     let codec = ResultCodec::new(&Implementation::new("test", "1"));
     let version = Version::V2025_11_25;
     let request = PageRequest { version, cursor, items, codec: &codec, cache: CacheHint::default() };
-    let bytes = catalog.list_resources(&request).unwrap();
+    catalog.list_resources(&request).unwrap()
+}
+
+/// The URIs of a page, and the cursor of the next one.
+fn page(catalog: &Catalog, items: usize, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+    let bytes = sent(catalog, items, cursor);
     let list: ListResourcesResult = serde_json::from_slice(&bytes.0).unwrap();
     (list.resources.into_iter().map(|resource| resource.uri).collect(), list.next_cursor)
 }
@@ -68,6 +73,15 @@ fn what_is_removed_leaves_no_trace() {
     assert!(
         left.iter().all(|uri| catalog.resources.get(uri).is_some_and(|route| route.resource.uri == *uri))
     );
+}
+
+#[test]
+fn a_list_is_serialised_when_it_changes_not_when_it_is_asked_for() {
+    let mut catalog = catalog(3);
+    let first = sent(&catalog, 10, None);
+    assert_eq!(sent(&catalog, 10, None).0.as_ptr(), first.0.as_ptr(), "the same bytes, not the same text");
+    catalog.add(Arc::new(resource("r://new", || async { "" }))).unwrap();
+    assert_ne!(sent(&catalog, 10, None).0, first.0);
 }
 
 #[test]

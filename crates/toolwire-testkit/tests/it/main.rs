@@ -10,6 +10,7 @@ mod client;
 mod completion;
 mod extractors;
 mod hostile;
+mod invariants;
 mod layers;
 mod lifecycle;
 mod limits;
