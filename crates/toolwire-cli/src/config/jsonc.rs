@@ -5,23 +5,14 @@
 
 use std::ops::Range;
 
-/// Text that is JSON if the original was JSON with comments, and as long.
-#[derive(Debug)]
-pub(crate) struct Blanked {
-    pub(crate) text: String,
-    /// Where the comments were.
-    pub(crate) comments: Vec<Range<usize>>,
-}
-
 /// A comment that is opened at this offset and never closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NeverClosed(pub(crate) usize);
 
-/// Replaces comments and trailing commas by spaces.
-pub(crate) fn blank(text: &str) -> Result<Blanked, NeverClosed> {
+/// Text that is JSON if the original was JSON with comments, and as long: comments and trailing commas are spaces.
+pub(crate) fn blank(text: &str) -> Result<String, NeverClosed> {
     let mut bytes = text.as_bytes().to_vec();
-    let comments = comments(text)?;
-    for byte in comments.iter().cloned().flatten() {
+    for byte in comments(text)?.into_iter().flatten() {
         if let Some(byte) = bytes.get_mut(byte).filter(|byte| !matches!(byte, b'\n' | b'\r')) {
             *byte = b' ';
         }
@@ -32,7 +23,7 @@ pub(crate) fn blank(text: &str) -> Result<Blanked, NeverClosed> {
         }
     }
     // Only whole characters were replaced, by ASCII.
-    Ok(Blanked { text: String::from_utf8_lossy(&bytes).into_owned(), comments })
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn comments(text: &str) -> Result<Vec<Range<usize>>, NeverClosed> {
@@ -59,7 +50,7 @@ fn comments(text: &str) -> Result<Vec<Range<usize>>, NeverClosed> {
 }
 
 /// The offset after a string that begins here; a string also ends with its line or the text.
-pub(crate) fn end_of_string(bytes: &[u8], start: usize) -> usize {
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -97,7 +88,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn parsed(text: &str) -> Value {
-        let blanked = blank(text).unwrap().text;
+        let blanked = blank(text).unwrap();
         assert_eq!(blanked.len(), text.len());
         serde_json::from_str(&blanked).unwrap_or_else(|error| panic!("{error}: {blanked}"))
     }
@@ -117,14 +108,14 @@ mod tests {
     #[test]
     fn everything_else_keeps_its_place() {
         let text = "{\n  // note\n  \"a\": oops\n}";
-        let error = serde_json::from_str::<Value>(&blank(text).unwrap().text).unwrap_err();
+        let error = serde_json::from_str::<Value>(&blank(text).unwrap()).unwrap_err();
         assert_eq!((error.line(), error.column()), (3, 8));
     }
 
     #[test]
     fn commas_that_make_no_sense_are_not_forgiven() {
         for text in ["[,]", "{,}", "[1,,]", r#"{"a":,}"#] {
-            assert!(serde_json::from_str::<Value>(&blank(text).unwrap().text).is_err(), "{text}");
+            assert!(serde_json::from_str::<Value>(&blank(text).unwrap()).is_err(), "{text}");
         }
     }
 

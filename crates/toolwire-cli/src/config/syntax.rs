@@ -39,7 +39,7 @@ struct Mistake {
 fn parse_json(text: &str) -> Result<Value, Mistake> {
     let never_closed =
         |jsonc::NeverClosed(at)| Mistake { at, what: "this comment is never closed".to_owned() };
-    let blanked = jsonc::blank(text).map_err(never_closed)?.text;
+    let blanked = jsonc::blank(text).map_err(never_closed)?;
     serde_json::from_str(&blanked).map_err(|error| {
         let line =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();

@@ -4,7 +4,7 @@
 //! speaks. It touches neither files nor the network, and forgets its notes when it ends.
 
 mod asking;
-mod logo;
+
 mod notes;
 mod people;
 mod shows;
@@ -16,6 +16,9 @@ mod tests;
 use toolwire::{BuildError, Group, Server, prompt, resource, template, tool};
 
 use notes::Notes;
+
+/// A plug on its wire.
+const LOGO: &[u8] = include_bytes!("logo.png");
 
 /// What the server calls itself.
 pub(crate) const NAME: &str = "toolwire-demo";
@@ -93,9 +96,8 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .name("greeting")
         .description("A friendly word.")
         .mime_type("text/plain");
-    let png = logo::png();
-    let size = u64::try_from(png.len()).unwrap_or(u64::MAX);
-    let logo = resource("demo://logo", move || std::future::ready(png.clone()))
+    let size = u64::try_from(LOGO.len()).unwrap_or(u64::MAX);
+    let logo = resource("demo://logo", || async { LOGO.to_vec() })
         .name("logo")
         .description("A small picture, to show binary contents.")
         .mime_type("image/png")

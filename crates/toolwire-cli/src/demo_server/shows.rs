@@ -9,7 +9,7 @@ use toolwire::{
     wire::{Content, ResourceContents},
 };
 
-use super::logo;
+use super::LOGO;
 
 /// The longest that `wait` waits.
 const MAX_SECONDS: u16 = 600;
@@ -74,7 +74,7 @@ pub(super) async fn planets(Args(which): Args<Which>) -> Json<Planets> {
 pub(super) async fn gallery() -> Vec<Content> {
     vec![
         Content::text("a picture, a sound and a note"),
-        Content::image(logo::png(), "image/png"),
+        Content::image(LOGO, "image/png"),
         Content::audio(beep(), "audio/wav"),
         Content::resource(
             ResourceContents::text("demo://greeting", "Hello from Toolwire").mime_type("text/plain"),

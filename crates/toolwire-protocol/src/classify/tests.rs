@@ -303,3 +303,48 @@ fn the_origin_of_an_error_decides_its_status() {
     assert!(data["requiredCapabilities"]["sampling"].is_object());
     assert_eq!(Fault::InvalidParams("x".into()).http_status(), 200);
 }
+
+#[test]
+fn without_the_legacy_era_a_bare_request_is_told_what_is_served() {
+    let http = HeaderView::default();
+    let verdict = run(&plain("tools/list"), Some(&http), &modern_only(), LegacyView::Off);
+    assert_eq!(refusal(verdict), (ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, 400));
+    // On a pipe the envelope is all that can be missing.
+    let verdict = run(&plain("tools/list"), None, &modern_only(), LegacyView::Off);
+    assert_eq!(refusal(verdict).0, ErrorCode::INVALID_PARAMS);
+}
+
+#[test]
+fn only_the_version_claims_the_modern_era() {
+    let text =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"{C}":[]}}}}}}"#);
+    assert_eq!(on_pipe(&text, READY), Verdict::Legacy(Version::V2025_06_18));
+}
+
+#[test]
+fn a_faulty_envelope_is_told_apart_from_faulty_parameters() {
+    let call = enveloped("tools/call", MODERN, r#","name":7"#);
+    assert_eq!(on_pipe(&call, LegacyView::NoPeer), Verdict::Modern(Version::LATEST));
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":3}}"#;
+    let http = headers(MODERN, "tools/list", None);
+    let Verdict::Reject(fault) = run(text, Some(&http), &served(), LegacyView::NoPeer) else { panic!() };
+    assert!(matches!(fault, Fault::InvalidMeta(_)), "{fault:?}");
+}
+
+#[test]
+fn a_modern_version_that_is_not_served_is_told_of_the_legacy_ones() {
+    let mut legacy_only = Served::new([Version::V2025_06_18]);
+    legacy_only.capabilities = served().capabilities;
+    let text = enveloped("tools/list", MODERN, "");
+    let Verdict::Reject(fault) = run(&text, None, &legacy_only, LegacyView::NoPeer) else { panic!() };
+    let data: serde_json::Value = fault.rpc_error().data.unwrap().decode().unwrap();
+    assert_eq!(data["supported"], serde_json::json!(["2025-06-18"]));
+}
+
+#[test]
+fn a_notification_of_a_session_must_name_a_known_version_too() {
+    let text = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let unknown = HeaderView { protocol_version: Some("1.0"), ..HeaderView::default() };
+    let verdict = run(text, Some(&unknown), &served(), READY);
+    assert_eq!(refusal(verdict), (ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, 400));
+}

@@ -114,3 +114,48 @@ proptest! {
         let _ = ring(&[SECRET]).open(&token, "s", Version::LATEST);
     }
 }
+
+#[test]
+fn a_sealed_state_has_at_most_16_kib() {
+    let ring = KeyRing::new([[7; 32]]).unwrap();
+    let open = |characters| ring.open(&"A".repeat(characters), "a", Version::V2026_07_28).map(|_| ());
+    assert_eq!(open(16 * 1024), Err(Unsealable::Malformed));
+    assert_eq!(open(16 * 1024 + 1), Err(Unsealable::TooLong));
+}
+
+#[test]
+fn a_question_has_a_digest_of_its_own() {
+    let digest = |text: &str| RequestState::digest(&RawJson::parse(text).unwrap());
+    assert_eq!(digest(r#"{"a":1}"#), digest(r#"{"a":1}"#));
+    assert_ne!(digest(r#"{"a":1}"#), digest(r#"{"a":2}"#));
+    assert_eq!(digest("1").len(), 16);
+}
+
+#[test]
+fn an_idempotency_key_is_that_of_its_call_and_label() {
+    let key = RequestState::idempotency_key;
+    assert_eq!(key("call", "pay"), key("call", "pay"));
+    // The two cannot run into each other.
+    let keys = [key("call", "pay"), key("call", "ship"), key("cal", "lpay"), key("", "callpay")];
+    assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len());
+}
+
+#[test]
+fn secrets_are_not_shown_and_reasons_are() {
+    let ring = KeyRing::new([b"a secret that nobody may ever see"]).unwrap();
+    assert_eq!(format!("{ring:?}"), "KeyRing(1 keys)");
+    let short = KeyRing::new([b"short"]).unwrap_err().to_string();
+    assert!(short.contains("at least 32 bytes") && short.contains("has 5"), "{short}");
+    let reasons = [
+        Unsealable::TooLong,
+        Unsealable::Malformed,
+        Unsealable::UnknownKey,
+        Unsealable::Forged,
+        Unsealable::Expired,
+        Unsealable::Foreign,
+        Unsealable::Replayed,
+    ];
+    let texts: std::collections::BTreeSet<String> = reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), reasons.len());
+    assert!(texts.iter().all(|text| text.starts_with("the state ")), "{texts:?}");
+}

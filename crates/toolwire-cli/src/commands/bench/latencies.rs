@@ -1,71 +1,62 @@
-//! Many times in little memory: counts in buckets whose width is a fixed share of what they hold.
+//! The times of many answers, in little memory.
 
 use std::time::Duration;
 
-/// How many buckets each doubling is divided into; a time is known to about one part in 64.
-const PARTS: u64 = 64;
+use hdrhistogram::Histogram;
 
-/// How many doublings there are: from one nanosecond to hours.
-const DOUBLINGS: u64 = 44;
+/// How many digits of a time are known for sure.
+const DIGITS: u8 = 2;
 
 /// The times of many answers.
 #[derive(Clone, Debug)]
 pub(super) struct Latencies {
-    counts: Vec<u64>,
-    total: u64,
-    min: Duration,
-    max: Duration,
+    times: Histogram<u64>,
+    /// Exactly.
+    range: Option<(Duration, Duration)>,
 }
 
 impl Latencies {
     pub(super) fn new() -> Self {
-        let buckets = usize::try_from(PARTS * (DOUBLINGS + 1)).unwrap_or_default();
-        Self { counts: vec![0; buckets], total: 0, min: Duration::MAX, max: Duration::ZERO }
+        let mut times = Histogram::new(DIGITS).unwrap_or_else(|_| unreachable!("two digits are allowed"));
+        times.auto(true);
+        Self { times, range: None }
     }
 
     /// Adds a time.
     pub(super) fn add(&mut self, time: Duration) {
-        let last = self.counts.len().saturating_sub(1);
-        if let Some(count) = self.counts.get_mut(bucket(time).min(last)) {
-            *count += 1;
-        }
-        self.total += 1;
-        self.min = self.min.min(time);
-        self.max = self.max.max(time);
+        // It grows to what it is given, so nothing can be too much for it.
+        let _ = self.times.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.widen(time, time);
+    }
+
+    fn widen(&mut self, least: Duration, most: Duration) {
+        let (min, max) = self.range.unwrap_or((least, most));
+        self.range = Some((min.min(least), max.max(most)));
     }
 
     /// Adds all times of another.
     pub(super) fn merge(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+        let _ = self.times.add(&other.times);
+        if let Some((min, max)) = other.range {
+            self.widen(min, max);
         }
-        self.total += other.total;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
     }
 
     /// How many there are.
-    pub(super) const fn total(&self) -> u64 {
-        self.total
+    pub(super) fn total(&self) -> u64 {
+        self.times.len()
     }
 
     /// The shortest and the longest, if there are any.
-    pub(super) fn range(&self) -> Option<(Duration, Duration)> {
-        (self.total > 0).then_some((self.min, self.max))
+    pub(super) const fn range(&self) -> Option<(Duration, Duration)> {
+        self.range
     }
 
     /// The time that this share of them, in parts of a thousand, does not exceed.
-    pub(super) fn percentile(&self, thousandths: u64) -> Option<Duration> {
-        let (min, max) = self.range()?;
-        let rank = (self.total * thousandths).div_ceil(1000).max(1);
-        let mut seen = 0;
-        for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
-                return Some(upper(index).clamp(min, max));
-            }
-        }
-        Some(max)
+    pub(super) fn percentile(&self, thousandths: u32) -> Option<Duration> {
+        let (min, max) = self.range?;
+        let nanos = self.times.value_at_quantile(f64::from(thousandths) / 1000.0);
+        Some(Duration::from_nanos(nanos).clamp(min, max))
     }
 
     /// How many there are in each of `rows` equal steps of the logarithm, with the upper end of each step.
@@ -74,7 +65,7 @@ impl Latencies {
         let (low, high) = (min.as_secs_f64().max(1e-9), max.as_secs_f64().max(1e-9));
         let step = (high / low).powf(1.0 / f64::from(rows));
         if step <= 1.0 {
-            return vec![(max, self.total)];
+            return vec![(max, self.total())];
         }
         let mut ends: Vec<_> =
             (1..=rows).map(|row| Duration::from_secs_f64(low * step.powf(f64::from(row)))).collect();
@@ -83,33 +74,14 @@ impl Latencies {
             *last = max;
         }
         let mut histogram: Vec<_> = ends.into_iter().map(|end| (end, 0)).collect();
-        for (index, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let time = upper(index).clamp(min, max);
+        for recorded in self.times.iter_recorded() {
+            let time = Duration::from_nanos(recorded.value_iterated_to()).clamp(min, max);
             if let Some(row) = histogram.iter_mut().find(|(end, _)| time <= *end) {
-                row.1 += count;
+                row.1 += recorded.count_at_value();
             }
         }
         histogram
     }
-}
-
-/// The bucket of a time.
-fn bucket(time: Duration) -> usize {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
-    let doubling = u64::from(nanos.ilog2());
-    let base = 1_u64 << doubling;
-    // Up to 64 ns each nanosecond has its own bucket, and some stay empty.
-    let part = (u128::from(nanos - base) * u128::from(PARTS)) >> doubling;
-    usize::try_from(doubling * PARTS + u64::try_from(part).unwrap_or_default()).unwrap_or(usize::MAX)
-}
-
-/// The end of a bucket.
-fn upper(index: usize) -> Duration {
-    let index = u64::try_from(index).unwrap_or_default();
-    let (doubling, part) = (index / PARTS, index % PARTS);
-    let base = 1_u64.checked_shl(u32::try_from(doubling).unwrap_or(63)).unwrap_or(u64::MAX);
-    let inside = (u128::from(base) * u128::from(part + 1)) / u128::from(PARTS);
-    Duration::from_nanos(base.saturating_add(u64::try_from(inside).unwrap_or_default()))
 }
 
 #[cfg(test)]

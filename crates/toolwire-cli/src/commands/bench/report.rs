@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The percentiles that are told, in parts of a thousand.
-const PERCENTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
+const PERCENTILES: [(&str, u32); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
 
 /// How many rows the histogram has.
 const ROWS: u32 = 12;

@@ -86,12 +86,6 @@ impl Entry {
         Ok(Self(fields))
     }
 
-    /// The entry in one line of JSON.
-    pub(super) fn line(&self) -> String {
-        let field = |(name, field): &(&'static str, Field)| format!("\"{name}\": {}", field.value());
-        format!("{{{}}}", self.0.iter().map(field).collect::<Vec<_>>().join(", "))
-    }
-
     /// The entry as a value, to compare with what a file says.
     pub(super) fn value(&self) -> Value {
         let field = |(name, field): &(&'static str, Field)| ((*name).to_owned(), field.value());

@@ -5,7 +5,6 @@
 
 mod entry;
 mod json;
-mod outline;
 mod toml;
 mod write;
 
