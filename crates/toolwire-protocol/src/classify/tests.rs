@@ -339,6 +339,10 @@ fn a_modern_version_that_is_not_served_is_told_of_the_legacy_ones() {
     let Verdict::Reject(fault) = run(&text, None, &legacy_only, LegacyView::NoPeer) else { panic!() };
     let data: serde_json::Value = fault.rpc_error().data.unwrap().decode().unwrap();
     assert_eq!(data["supported"], serde_json::json!(["2025-06-18"]));
+    // A legacy version that is not served is refused where no session says what was agreed on.
+    let http = HeaderView { protocol_version: Some("2025-11-25"), ..HeaderView::default() };
+    let verdict = run(&plain("tools/list"), Some(&http), &legacy_only, LegacyView::Sessionless);
+    assert_eq!(refusal(verdict), (ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, 400));
 }
 
 #[test]
