@@ -37,6 +37,9 @@ struct Sample {
     threads: u64,
     /// Tasks of its runtime, as it tells.
     tasks: u64,
+    /// Requests and bytes on its ledger, as it tells.
+    requests: u64,
+    held: u64,
 }
 
 /// Drives a server for this long and says whether it stayed flat.
@@ -85,12 +88,15 @@ impl Watch {
         let files =
             fs::read_dir(self.process.join("fd")).map_err(|error| format!("the server is gone: {error}"))?;
         // It is written by the server once a second, and may be half there.
-        let tasks = number(&text(&self.gauges)?, "tasks").unwrap_or_default();
+        let gauges = text(&self.gauges)?;
+        let told = |name: &str| number(&gauges, name).unwrap_or_default();
         Ok(Sample {
             kilobytes: field("VmRSS:")?,
             files: files.count() as u64,
             threads: field("Threads:")?,
-            tasks,
+            tasks: told("tasks"),
+            requests: told("requests"),
+            held: told("held"),
         })
     }
 
@@ -117,7 +123,9 @@ impl Watch {
         let deadline = Instant::now() + SETTLE;
         loop {
             let now = self.sample()?;
-            let is_small = now.files <= before.files + LEFT && now.tasks <= before.tasks + LEFT;
+            let is_small = now.files <= before.files + LEFT
+                && now.tasks <= before.tasks + LEFT
+                && (now.requests, now.held) == (0, 0);
             if is_small || Instant::now() >= deadline {
                 return Ok(now);
             }
@@ -178,6 +186,12 @@ impl Report {
                 faults.push(format!("{after} {what} are left, {before} there were before"));
             }
         }
+        // A ledger is exact: what is on it when nobody calls was forgotten there.
+        for (what, left) in [("requests", self.after.requests), ("bytes", self.after.held)] {
+            if left > 0 {
+                faults.push(format!("{left} {what} are left on the ledger"));
+            }
+        }
         faults
     }
 
@@ -197,6 +211,8 @@ impl Report {
             row("open files", |it| it.files),
             row("threads", |it| it.threads),
             row("tasks", |it| it.tasks),
+            row("requests on the ledger", |it| it.requests),
+            row("bytes on the ledger", |it| it.held),
         ]
         .join("\n")
     }
@@ -216,7 +232,7 @@ fn largest(samples: &[Sample], of: impl Fn(&Sample) -> u64) -> u64 {
 mod tests {
     use super::*;
 
-    const SMALL: Sample = Sample { kilobytes: 20_000, files: 10, threads: 4, tasks: 2 };
+    const SMALL: Sample = Sample { kilobytes: 20_000, files: 10, threads: 4, tasks: 2, requests: 0, held: 0 };
 
     fn report(samples: Vec<Sample>, after: Sample) -> Report {
         Report { minutes: 1, before: SMALL, after, samples, driven: String::new() }
@@ -244,6 +260,8 @@ mod tests {
             left,
             ["14 files are left, 10 there were before", "50 tasks are left, 2 there were before"]
         );
+        let held = report(vec![SMALL; 100], Sample { held: 7, ..SMALL }).faults();
+        assert_eq!(held, ["7 bytes are left on the ledger"]);
         assert_eq!(report(vec![], SMALL).faults().len(), 1);
     }
 

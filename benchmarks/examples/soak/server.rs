@@ -83,9 +83,10 @@ pub(crate) async fn serve_stdio() -> Result<()> {
 pub(crate) async fn serve(gauges: PathBuf) -> Result<()> {
     // Panics are asked for by the thousand.
     std::panic::set_hook(Box::new(|_| ()));
-    tokio::spawn(tell(gauges));
+    let server = build()?;
+    tokio::spawn(tell(server.clone(), gauges));
     let limits = HttpLimits { session_idle: KEPT, event_timeout: KEPT, ..HttpLimits::default() };
-    let service = HttpService::builder(build()?)
+    let service = HttpService::builder(server)
         .path("/mcp")
         .sse2024("/sse", "/messages")
         .websocket(true)
@@ -97,13 +98,15 @@ pub(crate) async fn serve(gauges: PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// Writes down, again and again, how many tasks there are. Once the server can tell what it holds, that belongs here.
-async fn tell(gauges: PathBuf) {
+/// Writes down, again and again, how many tasks there are and what the server holds.
+async fn tell(server: Server, gauges: PathBuf) {
     let mut ticks = time::interval(TOLD);
     loop {
         ticks.tick().await;
         let tasks = Handle::current().metrics().num_alive_tasks();
         // Whoever reads finds what was written before.
-        let _ = fs::write(&gauges, format!("tasks {tasks}\n"));
+        let usage = server.usage();
+        let text = format!("tasks {tasks}\nrequests {}\nheld {}\n", usage.requests, usage.held_bytes);
+        let _ = fs::write(&gauges, text);
     }
 }
