@@ -11,7 +11,7 @@ use toolwire_client::{
     link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply, Subject},
 };
 use toolwire_protocol::{
-    ErrorCode, Message, Method, MethodName, Notification, RawJson, RequestId, Version,
+    ErrorCode, Feature, Message, Method, MethodName, Notification, RawJson, RequestId, Version,
     codec::{RequestEnvelope, RequestMeta},
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
     wire::PaginatedRequestParams,
@@ -48,7 +48,7 @@ impl Call {
     pub(super) fn of(mut request: Outgoing, spoken: Option<Version>) -> Result<Self, Outgoing> {
         // Before anything is agreed on, each request says by itself which version it is in.
         let own = request.subject.as_ref().map(|subject| subject.envelope.version());
-        if !spoken.or(own).is_some_and(Version::is_modern) {
+        if !spoken.or(own).is_some_and(|version| version.has(Feature::StatelessRequests)) {
             return Err(request);
         }
         let Some(subject) = request.subject.take() else { return Err(request) };

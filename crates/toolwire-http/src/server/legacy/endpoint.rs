@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolwire_protocol::{
-    Request, RpcError,
+    Feature, Request, RpcError,
     classify::{Fault, LegacyView},
     headers::MCP_SESSION_ID,
     peek::{Peek, VersionField},
@@ -20,7 +20,7 @@ use super::{
     event_log::{EventLog, EventLogLimits, MemoryEventLog},
     handle::LegacyStream,
     id::{EventId, SessionId},
-    post_response::{POLLING_SINCE, PostResponse, ResponseFormat},
+    post_response::{PostResponse, ResponseFormat},
     reader::Reader,
     reconnects::PendingReconnects,
     running_call::{PendingResponse, RunningCall},
@@ -182,7 +182,7 @@ impl LegacyEndpoint {
         ledger: &Ledger,
         bytes: Charge,
     ) -> Prepared {
-        if session.as_ref().is_some_and(|session| session.version() >= POLLING_SINCE) {
+        if session.as_ref().is_some_and(|session| session.version().has(Feature::PollingStreams)) {
             extensions.insert(LegacyStream::new(post, self.reconnects.clone()));
         }
         let ledger = session.as_ref().map_or(ledger, |session| session.session.ledger());
@@ -237,7 +237,7 @@ impl LegacyEndpoint {
             }
         };
         let limits = &self.config.limits;
-        let retry = (session.version() >= POLLING_SINCE).then_some(limits.retry);
+        let retry = session.version().has(Feature::PollingStreams).then_some(limits.retry);
         match Reader::resume(stream, cursor).await {
             Ok(reader) => response::events(KeepAlive::new(reader.primed(retry), limits.keep_alive)),
             Err(_) => Denial::cannot_resume().response(None),
