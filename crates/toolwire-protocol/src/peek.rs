@@ -229,7 +229,7 @@ fn put<T>(
 }
 
 impl MetaPeek {
-    /// Looks at the value that the scanner stands before; `None` if it is no object.
+    /// Looks at the value that the scanner stands before; `None` if it is not an object.
     fn scan(scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<Option<Self>, Malformed> {
         if scanner.peek() != Some(b'{') {
             return scanner.value().map(|_| None);

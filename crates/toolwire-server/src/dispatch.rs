@@ -28,7 +28,7 @@ use crate::{
     route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
 };
 
-/// Starts the handling of a request whose era, method and headers have passed the ladder.
+/// Starts the handling of a request whose era, method and headers have passed the checks of `classify`.
 pub(crate) fn dispatch(cx: Context) -> Answer {
     let server = cx.server().clone();
     match server.outer_layers() {

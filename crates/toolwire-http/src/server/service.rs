@@ -248,9 +248,7 @@ impl Shared {
 
     /// Whether a request without a body can be about a session.
     fn has_sessions(&self, head: &Head<'_>) -> bool {
-        let version = head.protocol_version.text().map(VersionField::of);
-        self.config.legacy == Legacy::Sessions
-            && !version.is_some_and(|version| version.has(Feature::StatelessRequests))
+        self.legacy.has_sessions(head)
     }
 
     fn not_allowed(&self, parts: &Parts, head: &Head<'_>) -> Response<Body> {
@@ -261,7 +259,7 @@ impl Shared {
         response
     }
 
-    /// What happens between the body and the handler happens in [`Self::message`], which is no future: everything that
+    /// What happens between the body and the handler happens in [`Self::message`], which is not a future: everything that
     /// is known of a message would have its place in it until the end, and be moved around with it.
     async fn post<B>(&self, parts: &Arc<Parts>, head: &Head<'_>, body: B) -> Response<Body>
     where

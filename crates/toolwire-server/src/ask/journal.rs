@@ -101,7 +101,7 @@ impl Journal {
             self.now.answers.insert(key.to_owned(), answer.clone());
             return Lookup::Answered(answer);
         }
-        // An answer to what was asked before under this key is no answer to this.
+        // An answer to what was asked before under this key is not an answer to this.
         self.now.answers.remove(key);
         if !self.open.iter().any(|open| open.key == key) {
             self.open.push(Open { key: key.to_owned(), request: request.clone() });

@@ -211,10 +211,10 @@ impl Core {
         }
     }
 
-    /// Deals with what is no message; always `false`.
+    /// Deals with what is not a message; always `false`.
     fn reject(&self, fault: &EnvelopeFault) -> bool {
-        tracing::warn!(%fault, "the server sent something that is no message");
-        self.inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
+        tracing::warn!(%fault, "the server sent something that is not a message");
+        self.inbox.unreadable(format_args!("the server sent something that is not a message: {fault}"));
         if let Some(id) = &fault.id {
             if fault.fails_call() {
                 self.fail_call(id, fault);

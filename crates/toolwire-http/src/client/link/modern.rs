@@ -232,7 +232,9 @@ async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&Exchan
             Ok(message) => take(core, call, message, feed).unwrap_or_else(|| {
                 Err(fault::malformed("the response is not the answer to the request").into())
             }),
-            Err(fault) => Err(fault::malformed(format!("the server's answer is no message: {fault}")).into()),
+            Err(fault) => {
+                Err(fault::malformed(format!("the server's answer is not a message: {fault}")).into())
+            }
         },
         Answer::Events(stream) => Box::pin(read(core, call, stream, feed)).await,
     }
@@ -261,12 +263,12 @@ async fn read(core: &Core, call: &Call, mut stream: Box<EventStream>, feed: Opti
                 }
             }
             Err(fault) => {
-                tracing::warn!(%fault, "the server sent something that is no message");
+                tracing::warn!(%fault, "the server sent something that is not a message");
                 garbage += 1;
             }
         }
     }
-    Err(fault::malformed(format!("the server sent {garbage} events in a row that are no messages")).into())
+    Err(fault::malformed(format!("the server sent {garbage} events in a row that are not messages")).into())
 }
 
 /// Takes one message in; the answer to the request is the last one.
