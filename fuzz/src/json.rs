@@ -1,12 +1,11 @@
 //! Envelopes, and the one grammar.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+#[path = "../../crates/toolwire-protocol/src/scan/tests/unique.rs"]
+mod unique;
+
+use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::Value;
 use toolwire_protocol::{
     Message, Params, RawJson,
@@ -15,6 +14,7 @@ use toolwire_protocol::{
     peek::Peek,
 };
 
+use self::unique::Unique;
 use crate::cost::within;
 
 /// Parses, peeks and classifies.
@@ -100,60 +100,4 @@ struct Wrapped<'a> {
     _method: &'a str,
     #[serde(rename = "params", borrow)]
     _params: &'a serde_json::value::RawValue,
-}
-
-/// Anything in which no object has two members of the same name.
-struct Unique;
-
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Unique {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some((name, Self)) = members.next_entry::<String, Self>()? {
-            if !names.insert(name) {
-                return Err(A::Error::custom("duplicate"));
-            }
-        }
-        Ok(self)
-    }
 }

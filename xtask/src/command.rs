@@ -9,7 +9,6 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask conformance
        cargo xtask fuzz [--minutes N] [--target T]
        cargo xtask screens
-       cargo xtask eras
        cargo xtask mutants [AREA]...
        cargo xtask simulate [--seeds N] [--from SEED]
        cargo xtask soak [--minutes N]
@@ -22,7 +21,6 @@ bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
-eras lowers the numbers in xtask/eras.txt to what is there.
 mutants changes the code that safety depends on, and finds the changes that no test notices.
 simulate runs more seeds of the simulation than the checks do.
 soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.";
@@ -34,7 +32,6 @@ pub(crate) enum Request {
     List,
     Bench,
     Check,
-    Eras,
     Fuzz(fuzz::Request),
     Mutants { areas: Vec<String> },
     Screens,
@@ -60,7 +57,6 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
-        "eras" => alone(&rest, Request::Eras),
         "screens" => alone(&rest, Request::Screens),
         other => Err(format!("unknown command `{other}`")),
     }

@@ -50,7 +50,6 @@ fn main() -> ExitCode {
         }
         Request::Bench => bench::run(),
         Request::Check => changed::run(),
-        Request::Eras => eras::write(),
         Request::Fuzz(request) => fuzz::run(&request),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),

@@ -1,4 +1,6 @@
 //! What a revision has and another has not: one table, so that nobody else compares versions.
+//!
+//! What a method is and which revisions have it is in the table of [`Method`](crate::Method) and not repeated here.
 
 use crate::Version;
 use Version::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
@@ -17,6 +19,7 @@ macro_rules! features {
             pub const ALL: &[Self] = &[$(Self::$feature),+];
 
             /// The first and the last revision that has it.
+            #[inline]
             const fn span(self) -> (Version, Version) {
                 match self {
                     $(Self::$feature => ($first, $last),)+
@@ -31,16 +34,6 @@ features! {
     Handshake = V2024_11_05 ..= V2025_11_25;
     /// The server may send requests of its own while it serves one.
     ServerRequests = V2024_11_05 ..= V2025_11_25;
-    /// `logging/setLevel` holds for the session.
-    SessionLogLevel = V2024_11_05 ..= V2025_11_25;
-    /// The client says when its roots have changed.
-    RootsListChanged = V2024_11_05 ..= V2025_11_25;
-    /// Two endpoints for HTTP, one for events and one for messages.
-    HttpWithSse = V2024_11_05 ..= V2024_11_05;
-    /// One endpoint for HTTP.
-    StreamableHttp = V2025_03_26 ..= V2026_07_28;
-    /// Sessions of Streamable HTTP, with streams that can be resumed, and `GET` and `DELETE` for them.
-    HttpSessions = V2025_03_26 ..= V2025_11_25;
     /// Several messages in one array.
     Batches = V2025_03_26 ..= V2025_03_26;
     /// A notification of progress may say what is being done.
@@ -59,16 +52,16 @@ features! {
     ElicitationComplete = V2025_11_25 ..= V2025_11_25;
     /// A model that is asked may call tools.
     SamplingWithTools = V2025_11_25 ..= V2026_07_28;
-    /// A call may become a task that is looked after.
-    Tasks = V2025_11_25 ..= V2026_07_28;
+    /// A call may become a task, which is part of the core and spelled its way.
+    CoreTasks = V2025_11_25 ..= V2025_11_25;
     /// A server may close a stream of events before its end, and be polled.
     PollingStreams = V2025_11_25 ..= V2025_11_25;
     /// Every request stands alone and carries its own metadata, the level of log messages included.
     StatelessRequests = V2026_07_28 ..= V2026_07_28;
+    /// A call may become a task if the extension for it was declared, which has its own spelling.
+    TasksExtension = V2026_07_28 ..= V2026_07_28;
     /// A request may be answered by questions, and sent again with the answers.
     MultiRoundTrip = V2026_07_28 ..= V2026_07_28;
-    /// Changes are listened to with a request of its own.
-    Listen = V2026_07_28 ..= V2026_07_28;
     /// Results say how long they may be kept.
     CachingHints = V2026_07_28 ..= V2026_07_28;
     /// Headers of an HTTP request mirror its body.
@@ -88,6 +81,7 @@ impl Version {
     /// assert!(Version::V2025_03_26.has(Feature::Batches));
     /// assert!(!Version::V2025_06_18.has(Feature::Batches));
     /// ```
+    #[inline]
     pub const fn has(self, feature: Feature) -> bool {
         let (first, last) = feature.span();
         first as u8 <= self as u8 && self as u8 <= last as u8
@@ -102,11 +96,6 @@ mod tests {
     const CELLS: &[(Feature, &str)] = &[
         (Feature::Handshake, "xxxx."),
         (Feature::ServerRequests, "xxxx."),
-        (Feature::SessionLogLevel, "xxxx."),
-        (Feature::RootsListChanged, "xxxx."),
-        (Feature::HttpWithSse, "x...."),
-        (Feature::StreamableHttp, ".xxxx"),
-        (Feature::HttpSessions, ".xxx."),
         (Feature::Batches, ".x..."),
         (Feature::ProgressMessage, ".xxxx"),
         (Feature::CompletionsCapability, ".xxxx"),
@@ -116,11 +105,11 @@ mod tests {
         (Feature::UrlElicitation, "...xx"),
         (Feature::ElicitationComplete, "...x."),
         (Feature::SamplingWithTools, "...xx"),
-        (Feature::Tasks, "...xx"),
+        (Feature::CoreTasks, "...x."),
         (Feature::PollingStreams, "...x."),
         (Feature::StatelessRequests, "....x"),
+        (Feature::TasksExtension, "....x"),
         (Feature::MultiRoundTrip, "....x"),
-        (Feature::Listen, "....x"),
         (Feature::CachingHints, "....x"),
         (Feature::MirroredHeaders, "....x"),
         (Feature::AnyStructuredContent, "....x"),
@@ -143,11 +132,12 @@ mod tests {
         for version in Version::ALL {
             for (method, feature) in [
                 (Method::Initialize, Feature::Handshake),
-                (Method::SetLevel, Feature::SessionLogLevel),
+                (Method::Ping, Feature::Handshake),
+                (Method::Discover, Feature::StatelessRequests),
                 (Method::ElicitationComplete, Feature::ElicitationComplete),
-                (Method::GetTask, Feature::Tasks),
+                (Method::ListTasks, Feature::CoreTasks),
+                (Method::UpdateTask, Feature::TasksExtension),
                 (Method::Elicit, Feature::Elicitation),
-                (Method::RootsListChanged, Feature::RootsListChanged),
             ] {
                 assert_eq!(method.info().exists_in(version), version.has(feature), "{method:?} {version}");
             }

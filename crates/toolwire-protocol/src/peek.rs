@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt};
 use bytes::Bytes;
 
 use crate::{
-    Params, ProgressToken, Version,
+    Feature, Params, ProgressToken, Version,
     envelope::text,
     scan::{Malformed, Scanner},
     wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION},
@@ -80,6 +80,11 @@ impl VersionField {
             Self::Known(version) => version.as_str(),
             Self::Unknown(text) => text,
         }
+    }
+
+    /// Whether it names a revision that has `feature`. Nothing is known of one that is not ours.
+    pub const fn has(&self, feature: Feature) -> bool {
+        matches!(self, Self::Known(version) if version.has(feature))
     }
 
     /// Whether it names a revision of the modern era.
@@ -224,7 +229,7 @@ fn put<T>(
 }
 
 impl MetaPeek {
-    /// Looks at the value that the scanner stands before; `None` if it is no object.
+    /// Looks at the value that the scanner stands before; `None` if it is not an object.
     fn scan(scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<Option<Self>, Malformed> {
         if scanner.peek() != Some(b'{') {
             return scanner.value().map(|_| None);

@@ -40,6 +40,22 @@ pub enum Era {
     Modern,
 }
 
+impl Era {
+    /// What people call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 impl Version {
     /// Every revision, oldest first.
     pub const ALL: [Self; 5] =

@@ -6,7 +6,7 @@ use toolwire_protocol::RpcError;
 
 use crate::{
     Context,
-    handler::{FromContext, Handler, HandlerSpec, Rejection, extract},
+    handler::{FromContext, Handler, HandlerSpec, Rejection, extract, for_each_arity, handler_items},
 };
 
 /// Makes a handler of a function that is not async: it runs on a thread where it may block, and holds up nobody.
@@ -70,27 +70,9 @@ macro_rules! impl_handler {
             Out: Send + 'static,
             $($extractor: FromContext + 'static,)*
         {
-            type Output = Out;
-
-            async fn call(self, cx: Context) -> Result<Out, Rejection> {
-                let ($($extractor,)*) = extract!(cx, $($extractor),*);
-                // The function must not keep the request alive by itself.
-                drop(cx);
-                in_pool(move || (self.0)($($extractor),*)).await
-            }
-
-            fn describe(&self, spec: &mut HandlerSpec) {
-                $( $extractor::describe(spec); )*
-            }
+            handler_items!(self, ($($extractor),*), in_pool(move || (self.0)($($extractor),*)).await);
         }
     };
 }
 
-impl_handler!(A1);
-impl_handler!(A1, A2);
-impl_handler!(A1, A2, A3);
-impl_handler!(A1, A2, A3, A4);
-impl_handler!(A1, A2, A3, A4, A5);
-impl_handler!(A1, A2, A3, A4, A5, A6);
-impl_handler!(A1, A2, A3, A4, A5, A6, A7);
-impl_handler!(A1, A2, A3, A4, A5, A6, A7, A8);
+for_each_arity!(impl_handler);

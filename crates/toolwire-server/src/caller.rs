@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use toolwire_protocol::{
-    Version,
+    Feature, Version,
     peek::MetaPeek,
     wire::{ClientCapabilities, Implementation, LoggingLevel},
 };
@@ -117,13 +117,13 @@ impl Caller {
     /// Whether the caller can do this for a handler.
     pub fn can(&self, what: CallerCan) -> bool {
         let capabilities = self.capabilities();
-        let since = |version| self.0.version >= version;
+        let has = |feature| self.0.version.has(feature);
         match what {
-            CallerCan::ElicitForm => since(Version::V2025_06_18) && capabilities.elicits_form(),
-            CallerCan::ElicitUrl => since(Version::V2025_11_25) && capabilities.elicits_url(),
+            CallerCan::ElicitForm => has(Feature::Elicitation) && capabilities.elicits_form(),
+            CallerCan::ElicitUrl => has(Feature::UrlElicitation) && capabilities.elicits_url(),
             CallerCan::Sample => capabilities.sampling.is_some(),
             CallerCan::SampleWithTools => {
-                since(Version::V2025_11_25)
+                has(Feature::SamplingWithTools)
                     && capabilities.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some())
             }
             CallerCan::ListRoots => capabilities.roots.is_some(),

@@ -16,10 +16,10 @@ use toolwire_transport::Ledger;
 
 use crate::{
     Caller, CallerKey, Notifier, Server,
-    ask::{Asks, Journal},
+    ask::{Asking, Journal},
     cancel::Cancel,
     engine::AskingTime,
-    extract::{Log, Progress},
+    extract::{Log, Progress, ProgressGuard},
     handler::{FromContext, HandlerSpec, Rejection},
     outbox::Outbox,
 };
@@ -27,7 +27,7 @@ use crate::{
 /// Everything that belongs to one request: who asks, what for, and the ways back to the caller.
 ///
 /// It is an extractor like any other, and cheap to clone. It is the same for every protocol revision:
-/// what the caller can do is asked with [`client`](Self::client), never by version.
+/// what the caller can do is asked with [`caller`](Self::caller), never by version.
 ///
 /// ```
 /// use toolwire_server::{Context, Server, tool};
@@ -48,7 +48,8 @@ pub struct Context(pub(crate) Arc<RequestInner>);
 pub(crate) struct RequestInner {
     pub(crate) id: RequestId,
     pub(crate) method: MethodName,
-    /// Only the codec, which writes the answer, may look at this.
+    /// For the codec, which writes the answer, and for whoever needs to know whether there is a
+    /// [`Feature`](toolwire_protocol::Feature).
     pub(crate) version: Version,
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
@@ -61,16 +62,60 @@ pub(crate) struct RequestInner {
     pub(crate) captures: OnceLock<Variables>,
     pub(crate) mime_type: OnceLock<String>,
     pub(crate) tool: OnceLock<Arc<crate::route::ToolRoute>>,
-    pub(crate) progress: crate::extract::ProgressGuard,
+    pub(crate) progress: ProgressGuard,
     /// Made when a handler first asks something.
     pub(crate) journal: OnceLock<Box<Mutex<Journal>>>,
     /// Made with the first question that a handler waits for.
-    pub(crate) asking: OnceLock<Box<AskingTime>>,
-    /// How to ask a legacy client.
-    pub(crate) asks: Option<Asks>,
+    pub(crate) asking_time: OnceLock<Box<AskingTime>>,
+    pub(crate) asking: Asking,
+    /// Where a run that has left its request sends what it has to say.
+    pub(crate) detached: OnceLock<Box<Outbox>>,
     /// What is held for the request is charged here.
     pub(crate) ledger: Ledger,
     pub(crate) server: Server,
+}
+
+/// What a [`Context`] is made of. Everything else about a request is found out while it is served.
+pub(crate) struct RequestParts {
+    pub(crate) id: RequestId,
+    pub(crate) method: MethodName,
+    pub(crate) version: Version,
+    pub(crate) params: Params,
+    pub(crate) peek: Box<Peek>,
+    pub(crate) caller: OnceLock<Caller>,
+    pub(crate) outbox: Outbox,
+    pub(crate) extensions: Extensions,
+    pub(crate) asking: Asking,
+    pub(crate) ledger: Ledger,
+    pub(crate) server: Server,
+}
+
+impl RequestParts {
+    /// The only way to make a context.
+    #[inline]
+    pub(crate) fn into_context(self) -> Context {
+        Context(Arc::new(RequestInner {
+            id: self.id,
+            method: self.method,
+            version: self.version,
+            params: self.params,
+            peek: self.peek,
+            caller: self.caller,
+            outbox: self.outbox,
+            cancel: OnceLock::new(),
+            extensions: self.extensions,
+            captures: OnceLock::new(),
+            mime_type: OnceLock::new(),
+            tool: OnceLock::new(),
+            progress: ProgressGuard::default(),
+            journal: OnceLock::new(),
+            asking_time: OnceLock::new(),
+            asking: self.asking,
+            detached: OnceLock::new(),
+            ledger: self.ledger,
+            server: self.server,
+        }))
+    }
 }
 
 impl Context {
@@ -199,6 +244,31 @@ impl Context {
 
     pub(crate) fn cancel(&self) -> &Cancel {
         self.0.cancel.get_or_init(Cancel::default)
+    }
+
+    /// Cancels the request, unless its handler goes on without it.
+    pub(crate) fn cancel_request(&self) {
+        if self.0.detached.get().is_none() {
+            self.cancel().cancel();
+        }
+    }
+
+    /// Whether the request was cancelled, and not only a run that has left it.
+    pub(crate) fn is_request_cancelled(&self) -> bool {
+        self.is_cancelled() && self.0.detached.get().is_none()
+    }
+
+    /// How questions reach the caller.
+    pub(crate) fn asking(&self) -> &Asking {
+        match self.0.detached.get() {
+            None => &self.0.asking,
+            Some(_) => &Asking::Closed("the request was answered already"),
+        }
+    }
+
+    /// Where the handler sends messages.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        self.0.detached.get().map_or(&self.0.outbox, |own| own)
     }
 
     pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {

@@ -11,9 +11,8 @@ use std::{
 use bytes::Bytes;
 use toolwire_protocol::{
     Method, MethodName, RpcError, Version,
-    codec::{adapt_error, wrap_structured_content},
+    codec::{adapt_error, adapt_to_output_schema},
     envelope::{write_error, write_response},
-    schema::is_object_root,
     wire::{
         CallToolResult, CompleteRequestParams, CompletionReference, Content, DiscoverResult, EmptyResult,
     },
@@ -29,7 +28,7 @@ use crate::{
     route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
 };
 
-/// Starts the handling of a request whose era, method and headers have passed the ladder.
+/// Starts the handling of a request whose era, method and headers have passed the checks of `classify`.
 pub(crate) fn dispatch(cx: Context) -> Answer {
     let server = cx.server().clone();
     match server.outer_layers() {
@@ -167,10 +166,7 @@ fn checked(
             format!("tool {:?} returned a result that does not match its output schema", route.tool.name);
         return Err(RpcError::internal(message));
     }
-    // Legacy clients were shown a wrapped schema if ours is not an object, whatever this value is.
-    if !version.is_modern() && !is_object_root(&output.schema) {
-        result.structured_content = result.structured_content.as_ref().map(wrap_structured_content);
-    }
+    adapt_to_output_schema(&mut result, &output.schema, version);
     Ok(result)
 }
 

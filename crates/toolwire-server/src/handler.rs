@@ -29,7 +29,7 @@ use crate::{
 ///
 /// impl FromContext for CallerName {
 ///     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-///         let name = cx.client().info().map_or_else(|| "somebody".to_owned(), |info| info.name.clone());
+///         let name = cx.caller().info().map_or_else(|| "somebody".to_owned(), |info| info.name.clone());
 ///         Ok(Self(name))
 ///     }
 /// }
@@ -224,6 +224,24 @@ macro_rules! extract {
     };
 }
 
+/// What every handler of several arguments does: it runs the extractors, then `$run`.
+macro_rules! handler_items {
+    ($this:ident, ($($extractor:ident),*), $run:expr) => {
+        type Output = Out;
+
+        async fn call($this, cx: Context) -> Result<Out, Rejection> {
+            let ($($extractor,)*) = extract!(cx, $($extractor),*);
+            // The function must not keep the request alive by itself.
+            drop(cx);
+            $run
+        }
+
+        fn describe(&self, spec: &mut HandlerSpec) {
+            $( $extractor::describe(spec); )*
+        }
+    };
+}
+
 macro_rules! impl_handler {
     ($($extractor:ident),*) => {
         #[expect(non_snake_case, reason = "one name serves as the type and as its value")]
@@ -234,32 +252,28 @@ macro_rules! impl_handler {
             Out: Send,
             $($extractor: FromContext,)*
         {
-            type Output = Out;
-
-            async fn call(self, cx: Context) -> Result<Out, Rejection> {
-                let ($($extractor,)*) = extract!(cx, $($extractor),*);
-                // The function must not keep the request alive by itself.
-                drop(cx);
-                Ok(self($($extractor),*).await)
-            }
-
-            fn describe(&self, spec: &mut HandlerSpec) {
-                $( $extractor::describe(spec); )*
-            }
+            handler_items!(self, ($($extractor),*), Ok(self($($extractor),*).await));
         }
     };
 }
 
-pub(crate) use extract;
+/// Calls `$implement` with one, two and up to eight names, which is how many arguments a handler may take.
+macro_rules! for_each_arity {
+    ($implement:ident) => {
+        $implement!(A1);
+        $implement!(A1, A2);
+        $implement!(A1, A2, A3);
+        $implement!(A1, A2, A3, A4);
+        $implement!(A1, A2, A3, A4, A5);
+        $implement!(A1, A2, A3, A4, A5, A6);
+        $implement!(A1, A2, A3, A4, A5, A6, A7);
+        $implement!(A1, A2, A3, A4, A5, A6, A7, A8);
+    };
+}
 
-impl_handler!(A1);
-impl_handler!(A1, A2);
-impl_handler!(A1, A2, A3);
-impl_handler!(A1, A2, A3, A4);
-impl_handler!(A1, A2, A3, A4, A5);
-impl_handler!(A1, A2, A3, A4, A5, A6);
-impl_handler!(A1, A2, A3, A4, A5, A6, A7);
-impl_handler!(A1, A2, A3, A4, A5, A6, A7, A8);
+for_each_arity!(impl_handler);
+
+pub(crate) use {extract, for_each_arity, handler_items};
 
 /// The answer of a handler, on its way out.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Reply, RpcError>> + Send>>;

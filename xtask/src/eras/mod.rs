@@ -1,12 +1,10 @@
 //! Who may look at the era of a revision.
 //!
-//! A few places own the eras; everybody else asks for a fact (`Version::has`) or an ability. What was there before
-//! this rule is in `xtask/eras.txt`, a count for each file, which may only shrink: `cargo xtask eras` lowers it.
+//! A few places own the eras; everybody else asks for a fact (`Version::has`, `Method::info`) or an ability, and neither
+//! asks for the era nor compares revisions. A feature that nobody asks for is not in the table.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
+use std::{collections::BTreeSet, fs};
 
 use crate::output::say;
 use crate::sources::{self, Source};
@@ -14,7 +12,16 @@ use crate::steps::{Outcome, none};
 use crate::workspace::root;
 
 /// What asks for the era.
-const TESTS: &[&str] = &["is_modern(", "is_legacy(", "Era::Modern", "Era::Legacy"];
+const TESTS: &[&str] = &["is_modern", "is_legacy", "Era::Modern", "Era::Legacy"];
+
+/// What compares two things.
+const COMPARISONS: &[&str] = &["<", "<=", "==", "!=", ">=", ">"];
+
+/// How a dated revision begins.
+const REVISIONS: &[&str] = &["Version::V20", "V20"];
+
+/// The table of what a revision has.
+const FEATURES: &str = "crates/toolwire-protocol/src/feature.rs";
 
 /// Whose business it is, and why.
 const OWNERS: &[(&str, &str)] = &[
@@ -29,105 +36,66 @@ const OWNERS: &[(&str, &str)] = &[
     ("crates/toolwire-cli/src/commands/probe/", "shows people what a server speaks"),
 ];
 
-/// Where the counts are.
-const ALLOWED: &str = "xtask/eras.txt";
-
-/// Era tests by file.
-type Counts = BTreeMap<String, usize>;
-
-/// Fails on every era test that is new.
+/// Fails on every test of the era outside the owners, and on every feature that nobody asks for.
 pub(crate) fn run() -> Outcome {
-    let found = count(&sources::read(&root())?);
-    let allowed = read(&root())?;
-    say!("{} era tests outside the owners, {} allowed", total(&found), total(&allowed));
-    none(&differences(&found, &allowed))
+    let sources = sources::read(&root())?;
+    let mut problems = tests(&sources);
+    say!("{} era tests outside the owners", problems.len());
+    problems.extend(unused(&sources, &features(&root())?));
+    none(&problems)
 }
 
-/// Lowers the counts to what is there; never raises one.
-pub(crate) fn write() -> Result<bool, String> {
-    let found = count(&sources::read(&root())?);
-    let allowed = read(&root())?;
-    let lowered: Counts = allowed
-        .iter()
-        .filter_map(|(path, allowed)| Some((path.clone(), *found.get(path)?.min(allowed))))
-        .collect();
-    let mut text = HEAD.to_owned();
-    for (path, count) in &lowered {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{path} {count}");
-    }
-    fs::write(root().join(ALLOWED), text).map_err(|error| format!("{ALLOWED}: {error}"))?;
-    let differences = differences(&found, &lowered);
-    for difference in &differences {
-        say!("{difference}");
-    }
-    say!("{} era tests outside the owners, {} before", total(&lowered), total(&allowed));
-    Ok(differences.is_empty())
-}
-
-const HEAD: &str = "\
-# How many era tests each file has that is not among the owners (xtask/src/eras/mod.rs). The numbers may only shrink:
-# ask for a fact instead, and run `cargo xtask eras`.
-";
-
-fn total(counts: &Counts) -> usize {
-    counts.values().sum()
-}
-
-fn count(sources: &[Source]) -> Counts {
+fn tests(sources: &[Source]) -> Vec<String> {
     let is_owned = |source: &&Source| OWNERS.iter().any(|(owner, _)| source.path.starts_with(owner));
-    let mut counts = Counts::new();
+    let mut problems = Vec::new();
     for source in sources.iter().filter(|source| !is_owned(source)) {
-        let tests = |line: &str| TESTS.iter().map(|test| line.matches(test).count()).sum::<usize>();
-        let found: usize = source.lines.iter().map(|(_, line)| tests(line)).sum();
-        if found > 0 {
-            counts.insert(source.path.clone(), found);
+        for (number, line) in source.lines.iter().filter(|(_, line)| is_test(line)) {
+            let line = line.trim();
+            problems.push(format!("{}:{number} looks at the era: {line}", source.path));
         }
     }
-    counts
+    problems
 }
 
-fn read(root: &Path) -> Result<Counts, String> {
-    let text = fs::read_to_string(root.join(ALLOWED)).map_err(|error| format!("{ALLOWED}: {error}"))?;
-    parse(&text)
-}
-
-fn parse(text: &str) -> Result<Counts, String> {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    let entry = |line: &str| {
-        let (path, count) = line.split_once(' ')?;
-        Some((path.to_owned(), count.trim().parse().ok()?))
+fn is_test(line: &str) -> bool {
+    let compares = |revision: &str| {
+        COMPARISONS.iter().any(|comparison| line.contains(&format!(" {comparison} {revision}")))
     };
-    lines.map(|line| entry(line).ok_or_else(|| format!("{ALLOWED}: not `PATH COUNT`: {line}"))).collect()
+    TESTS.iter().any(|test| line.contains(test)) || REVISIONS.iter().any(|revision| compares(revision))
 }
 
-fn differences(found: &Counts, allowed: &Counts) -> Vec<String> {
-    let mut differences = Vec::new();
-    for (path, found) in found {
-        let allowed = allowed.get(path).copied().unwrap_or_default();
-        if *found > allowed {
-            differences.push(format!(
-                "{path} looks at the era {found} times, {allowed} are allowed: ask for a fact, or be an owner"
-            ));
-        }
-    }
-    for (path, allowed) in allowed {
-        let found = found.get(path).copied().unwrap_or_default();
-        if found < *allowed {
-            differences.push(format!(
-                "{path} looks at the era {found} times, {allowed} are allowed: run `cargo xtask eras`"
-            ));
-        }
-    }
-    differences
+/// The names in the table of features.
+fn features(root: &Path) -> Result<BTreeSet<String>, String> {
+    let text = fs::read_to_string(root.join(FEATURES)).map_err(|error| format!("{FEATURES}: {error}"))?;
+    let names = rows(&text);
+    if names.is_empty() { Err(format!("{FEATURES}: no table was found")) } else { Ok(names) }
+}
+
+fn rows(text: &str) -> BTreeSet<String> {
+    let row = |line: &str| {
+        let (name, revisions) = line.trim().split_once(" = ")?;
+        revisions.contains(" ..= ").then(|| name.to_owned())
+    };
+    text.lines().filter_map(row).filter(|name| !name.contains('$')).collect()
+}
+
+fn unused(sources: &[Source], features: &BTreeSet<String>) -> Vec<String> {
+    let asks = |source: &Source, feature: &str| {
+        let name = format!("Feature::{feature}");
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        source.lines.iter().any(|(_, line)| line.split(&name).skip(1).any(ends))
+    };
+    let elsewhere = || sources.iter().filter(|source| source.path != FEATURES);
+    let nobody = features.iter().filter(|feature| !elsewhere().any(|source| asks(source, feature)));
+    nobody.map(|feature| format!("nobody asks for Feature::{feature}: remove it from {FEATURES}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{BTreeSet, OWNERS, Source, features, root, rows, tests, unused};
 
-    fn counts(entries: &[(&str, usize)]) -> Counts {
-        entries.iter().map(|(path, count)| ((*path).to_owned(), *count)).collect()
+    fn source(path: &str, line: &str) -> Source {
+        Source { path: path.to_owned(), lines: vec![(1, line.to_owned())] }
     }
 
     #[test]
@@ -138,31 +106,32 @@ mod tests {
     }
 
     #[test]
-    fn every_test_outside_the_owners_is_counted() {
-        let source =
-            |path: &str, line: &str| Source { path: path.to_owned(), lines: vec![(1, line.to_owned())] };
+    fn every_test_outside_the_owners_is_found() {
         let sources = [
-            source("crates/toolwire-server/src/a.rs", "if v.is_modern() || era == Era::Legacy {"),
-            source("crates/toolwire-server/src/b.rs", "let modern = true;"),
+            source("crates/toolwire-server/src/a.rs", "if v.is_modern() {"),
+            source("crates/toolwire-server/src/b.rs", "versions.filter(Version::is_modern)"),
+            source("crates/toolwire-server/src/c.rs", "match era { Era::Legacy => 1 }"),
+            source("crates/toolwire-server/src/d.rs", "if version >= Version::V2025_06_18 {"),
+            source("crates/toolwire-server/src/e.rs", "if version == V2025_03_26 {"),
+            source("crates/toolwire-server/src/f.rs", "let modern = version.has(Feature::Handshake);"),
+            source("crates/toolwire-server/src/g.rs", "const BOTH: [Version; 1] = [Version::V2025_03_26];"),
             source("crates/toolwire-protocol/src/codec/mod.rs", "if v.is_modern() {"),
         ];
-        assert_eq!(count(&sources), counts(&[("crates/toolwire-server/src/a.rs", 2)]));
+        let found = tests(&sources);
+        let files = ["a", "b", "c", "d", "e"].map(|file| format!("crates/toolwire-server/src/{file}.rs:1"));
+        assert_eq!(found.len(), files.len(), "{found:?}");
+        assert!(found.iter().zip(&files).all(|(found, file)| found.starts_with(file)), "{found:?}");
     }
 
     #[test]
-    fn counts_may_neither_grow_nor_be_left_too_high() {
-        let allowed = counts(&[("a", 2), ("b", 1)]);
-        assert!(differences(&allowed, &allowed).is_empty());
-        let found = differences(&counts(&[("a", 3), ("c", 1)]), &allowed);
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert!(found[0].starts_with("a looks at the era 3 times, 2 are allowed: ask"), "{found:?}");
-        assert!(found[1].starts_with("c looks at the era 1 times, 0 are allowed"), "{found:?}");
-        assert!(found[2].starts_with("b looks at the era 0 times, 1 are allowed: run"), "{found:?}");
-    }
-
-    #[test]
-    fn the_file_is_understood() {
-        assert_eq!(parse("# why\n\na/b.rs 3\n"), Ok(counts(&[("a/b.rs", 3)])));
-        assert!(parse("a/b.rs many").is_err());
+    fn a_feature_that_nobody_asks_for_is_found() {
+        let table = "    $feature:ident = $first:ident ..= $last:ident;\n    Used = V1 ..= V2;\n    UsedLong = V1 ..= V1;";
+        let names = rows(table);
+        assert_eq!(names, BTreeSet::from(["Used".to_owned(), "UsedLong".to_owned()]));
+        let asked = source("crates/a/src/b.rs", "version.has(Feature::UsedLong)");
+        let unused = unused(&[asked], &names);
+        assert_eq!(unused.len(), 1);
+        assert!(unused[0].starts_with("nobody asks for Feature::Used:"), "{unused:?}");
+        assert!(features(&root()).is_ok_and(|names| names.contains("Batches")));
     }
 }

@@ -9,7 +9,9 @@ use toolwire_protocol::{
     Method, MethodName, Params, RawJson, RpcError, ServerCapability,
     caching::{CacheKey, CacheTicket},
     codec::{RequestEnvelope, RequestMeta},
-    wire::{InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType},
+    wire::{
+        InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType, TASKS_EXTENSION,
+    },
 };
 use toolwire_transport::BoxFuture;
 
@@ -80,9 +82,7 @@ impl Client {
                 can.completions.is_some() || !self.facts().completions_are_declared
             }
             ServerCapability::Logging => can.logging.is_some(),
-            ServerCapability::Tasks => {
-                can.tasks.is_some() || can.has_extension("io.modelcontextprotocol/tasks")
-            }
+            ServerCapability::Tasks => can.tasks.is_some() || can.has_extension(TASKS_EXTENSION),
             _ => true,
         }
     }

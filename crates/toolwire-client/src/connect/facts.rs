@@ -1,7 +1,7 @@
 //! What the version of the protocol that is spoken has. It is decided here, once, so that nobody else has to know which
 //! version it is.
 
-use toolwire_protocol::{Method, Version};
+use toolwire_protocol::{Feature, Method, Version};
 
 /// What can be relied on in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,14 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn of(version: Version) -> Self {
-        let modern = version.is_modern();
         Self {
-            result_types: modern,
-            cache_hints: modern,
-            server_requests: !modern,
+            result_types: version.has(Feature::MultiRoundTrip),
+            cache_hints: version.has(Feature::CachingHints),
+            server_requests: version.has(Feature::ServerRequests),
             listen_requests: Method::Listen.info().from_client(version),
             roots_changes: Method::RootsListChanged.info().from_client(version),
             log_level_is_set: Method::SetLevel.info().from_client(version),
-            completions_are_declared: version > Version::V2024_11_05,
+            completions_are_declared: version.has(Feature::CompletionsCapability),
         }
     }
 }

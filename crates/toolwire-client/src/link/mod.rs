@@ -149,7 +149,7 @@ pub enum LinkErrorKind {
     Refused,
     /// The server could not be reached.
     Unreachable,
-    /// The answer is no JSON-RPC message.
+    /// The answer is not a JSON-RPC message.
     Malformed,
     /// An HTTP status other than success, with the JSON-RPC error in its body.
     Status(u16, Option<RpcError>),

@@ -30,7 +30,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Reads as much of a response as is needed to know what it is; a status that is no success is an error.
+    /// Reads as much of a response as is needed to know what it is; a status that is not a success is an error.
     pub(super) async fn of(response: Response, limits: &HttpLimits) -> Result<Self, LinkError> {
         let status = response.status();
         if !status.is_success() {

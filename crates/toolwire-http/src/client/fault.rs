@@ -44,7 +44,7 @@ pub(super) fn too_slow(shown: &str, after: std::time::Duration) -> LinkError {
     LinkError::new(LinkErrorKind::Unreachable, Delivery::Unknown, text)
 }
 
-/// A status that is no success.
+/// A status that is not a success.
 pub(super) fn status(status: StatusCode, headers: &HeaderMap, error: Option<RpcError>) -> LinkError {
     let said = error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
     let code = status.as_u16();

@@ -18,7 +18,7 @@ pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a request that nobody waits for may take to be accepted.
 pub(super) const FORGOTTEN_PATIENCE: Duration = Duration::from_secs(10);
-/// How many things in a row that are no messages are read from one stream.
+/// How many things in a row that are not messages are read from one stream.
 pub(super) const MAX_GARBAGE: usize = 100;
 /// How often in a row a stream is resumed or opened again in vain: with the pauses in between, for about a minute.
 pub(super) const MAX_RESUMES: u32 = 8;
@@ -55,11 +55,11 @@ pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
 pub struct HttpLimits {
     /// The largest event of a stream, in bytes. Default 16 MiB.
     pub event_bytes: usize,
-    /// The largest response that is no stream, and the largest message of a WebSocket, in bytes. Default 16 MiB.
+    /// The largest response that is not a stream, and the largest message of a WebSocket, in bytes. Default 16 MiB.
     pub response_bytes: usize,
     /// The largest head of a response: its status line and all its headers, in bytes. Default 64 KiB.
     pub header_bytes: usize,
-    /// How long a response that is no stream may take from its first byte to its last, however little comes at a
+    /// How long a response that is not a stream may take from its first byte to its last, however little comes at a
     /// time. Default five minutes.
     pub response_timeout: Duration,
     /// How many redirects, all within the same origin, one request follows. Default 5.

@@ -139,7 +139,7 @@ impl Source for EventSource {
         loop {
             let event = tokio::select! {
                 biased;
-                // Without what could not be posted the conversation makes no sense.
+                // Without what could not be posted the conversation cannot go on.
                 () = self.end.told.notified() => return Err(io::Error::other("a message was not taken").into()),
                 event = self.stream.next() => event,
             };

@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use toolwire_protocol::{
-    Message, Request as ProtocolRequest, RpcError, Version,
+    Feature, Message, Request as ProtocolRequest, RpcError,
     classify::{Fault, HeaderView, LegacyView},
     envelope::{EnvelopeFault, FaultKind},
     peek::{Peek, VersionField},
@@ -248,8 +248,7 @@ impl Shared {
 
     /// Whether a request without a body can be about a session.
     fn has_sessions(&self, head: &Head<'_>) -> bool {
-        let version = head.protocol_version.text().map(VersionField::of);
-        self.config.legacy == Legacy::Sessions && !version.is_some_and(|version| version.is_modern())
+        self.legacy.has_sessions(head)
     }
 
     fn not_allowed(&self, parts: &Parts, head: &Head<'_>) -> Response<Body> {
@@ -260,7 +259,7 @@ impl Shared {
         response
     }
 
-    /// What happens between the body and the handler happens in [`Self::message`], which is no future: everything that
+    /// What happens between the body and the handler happens in [`Self::message`], which is not a future: everything that
     /// is known of a message would have its place in it until the end, and be moved around with it.
     async fn post<B>(&self, parts: &Arc<Parts>, head: &Head<'_>, body: B) -> Response<Body>
     where
@@ -415,16 +414,16 @@ impl Shared {
         let principal = principal(parts);
         let found = self.legacy.find(head.session_id.text(), principal.as_deref());
         let header = head.protocol_version.text();
-        let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
+        let named = header.map(VersionField::of);
         let takes_batches = match found.view() {
-            _ if modern => false,
+            _ if named.as_ref().is_some_and(|version| version.has(Feature::StatelessRequests)) => false,
             LegacyView::UnknownSession => {
                 let fault = Fault::UnknownSession;
                 let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::NOT_FOUND);
                 return response::error(status, None, &fault.rpc_error());
             }
-            LegacyView::Peer { version, .. } => version == Version::V2025_03_26,
-            LegacyView::Sessionless => header.is_none_or(|header| header == Version::V2025_03_26.as_str()),
+            LegacyView::Peer { version, .. } => version.has(Feature::Batches),
+            LegacyView::Sessionless => named.is_none_or(|version| version.has(Feature::Batches)),
             _ => false,
         };
         if !takes_batches {

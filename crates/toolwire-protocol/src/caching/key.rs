@@ -44,7 +44,7 @@ impl CacheKey {
     /// The key of a request, or `None` if its result must not be stored.
     ///
     /// Stored are results of methods that the method table calls cacheable. The retry of a multi round-trip
-    /// request is not among them: its result depends on answers that are no part of the key. The `_meta` of the
+    /// request is not among them: its result depends on answers that are not part of the key. The `_meta` of the
     /// request is left out, and the order of the parameters does not matter.
     pub fn new(method: Method, params: &Map<String, Value>) -> Option<Self> {
         let is_retry = params.contains_key("inputResponses") || params.contains_key("requestState");

@@ -1,6 +1,6 @@
 //! Every way a message can fail its checks, with its error and its HTTP status.
 
-use crate::{ErrorCode, RawJson, RpcError, Version};
+use crate::{ErrorCode, Feature, RawJson, RpcError, Version};
 
 /// Why a message was refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,8 +112,9 @@ impl Fault {
 ///
 /// Who made the error decides, not its code: a handler that relays an upstream `-32020` still answers 200.
 /// The one exception is the missing capability, which the specification ties to 400 wherever it is found out.
-pub fn handler_error_status(modern: bool, code: ErrorCode) -> u16 {
-    if modern && code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY { 400 } else { 200 }
+pub fn handler_error_status(version: Version, code: ErrorCode) -> u16 {
+    let missing = code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+    if missing && version.has(Feature::MissingCapabilityCode) { 400 } else { 200 }
 }
 
 fn unsupported(requested: &str, supported: &[Version]) -> RpcError {

@@ -286,15 +286,15 @@ fn negotiation_takes_the_asked_version_or_our_newest_legacy_one() {
 
 #[test]
 fn the_origin_of_an_error_decides_its_status() {
-    for (modern, code, status) in [
-        (true, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, 400),
-        (false, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, 200),
-        (true, ErrorCode::HEADER_MISMATCH, 200),
-        (true, ErrorCode::INVALID_PARAMS, 200),
-        (true, ErrorCode::METHOD_NOT_FOUND, 200),
-        (false, ErrorCode::INTERNAL_ERROR, 200),
+    for (version, code, status) in [
+        (Version::V2026_07_28, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, 400),
+        (Version::V2025_11_25, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, 200),
+        (Version::V2026_07_28, ErrorCode::HEADER_MISMATCH, 200),
+        (Version::V2026_07_28, ErrorCode::INVALID_PARAMS, 200),
+        (Version::V2026_07_28, ErrorCode::METHOD_NOT_FOUND, 200),
+        (Version::V2025_11_25, ErrorCode::INTERNAL_ERROR, 200),
     ] {
-        assert_eq!(handler_error_status(modern, code), status, "{code} {modern}");
+        assert_eq!(handler_error_status(version, code), status, "{code} {version}");
     }
     let fault =
         Fault::MissingClientCapability { required: crate::RawJson::parse(r#"{"sampling":{}}"#).unwrap() };

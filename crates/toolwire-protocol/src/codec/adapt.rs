@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    ErrorCode, RawJson, RpcError, Version,
+    ErrorCode, Feature, RawJson, RpcError, Version,
     Version::{V2025_03_26, V2025_06_18, V2025_11_25},
     schema::is_object_root,
     wire::{
         CallToolResult, CompleteResult, Content, DiscoverResult, EmptyResult, GetPromptResult,
         Implementation, InitializeResult, InputRequiredResult, JsonObject, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt, ReadResourceResult,
-        Resource, ResourceTemplate, ServerCapabilities, SubscriptionsListenResult, Tool,
+        Resource, ResourceTemplate, ServerCapabilities, SubscriptionsListenResult, TASKS_EXTENSION, Tool,
     },
 };
 
@@ -39,13 +39,13 @@ impl Adapt for Tool {
         if version < V2025_03_26 {
             self.annotations = None;
         }
-        if version < V2025_06_18 {
+        if !version.has(Feature::StructuredContent) {
             self.output_schema = None;
         }
-        if version != V2025_11_25 {
+        if !version.has(Feature::CoreTasks) {
             self.execution = None;
         }
-        if !version.is_modern() {
+        if !version.has(Feature::AnyStructuredContent) {
             self.output_schema = self.output_schema.take().map(wrap_output_schema);
         }
     }
@@ -93,8 +93,19 @@ fn move_references(schema: &mut Value) {
     }
 }
 
+/// Brings the structured content of a result in line with what `version` was told of the tool's output schema: where
+/// that is wrapped, so is every value, also one that happens to be an object.
+pub fn adapt_to_output_schema(result: &mut CallToolResult, schema: &JsonObject, version: Version) {
+    if !version.has(Feature::AnyStructuredContent)
+        && !is_object_root(schema)
+        && let Some(content) = &mut result.structured_content
+    {
+        *content = wrap_structured_content(content);
+    }
+}
+
 /// Puts structured content behind a member `result`, to match [`wrap_output_schema`].
-pub fn wrap_structured_content(content: &RawJson) -> RawJson {
+fn wrap_structured_content(content: &RawJson) -> RawJson {
     // The wrapped text is an object around valid JSON.
     RawJson::assembled(format!("{{\"result\":{}}}", content.text())).unwrap_or_else(|_| content.clone())
 }
@@ -102,9 +113,9 @@ pub fn wrap_structured_content(content: &RawJson) -> RawJson {
 impl Adapt for CallToolResult {
     fn adapt(&mut self, version: Version) {
         self.content.adapt(version);
-        if version < V2025_06_18 {
+        if !version.has(Feature::StructuredContent) {
             self.structured_content = None;
-        } else if !version.is_modern()
+        } else if !version.has(Feature::AnyStructuredContent)
             && let Some(content) = self.structured_content.as_mut().filter(|content| !content.is_object())
         {
             *content = wrap_structured_content(content);
@@ -177,11 +188,31 @@ impl Adapt for Implementation {
 
 impl Adapt for ServerCapabilities {
     fn adapt(&mut self, version: Version) {
-        if version < V2025_03_26 {
+        if !version.has(Feature::CompletionsCapability) {
             self.completions = None;
         }
-        if version != V2025_11_25 {
-            self.tasks = None;
+        adapt_tasks(self, version);
+    }
+}
+
+/// Tasks are announced by a capability in one revision and by an extension in the next. Within the SDK they are the
+/// capability.
+fn adapt_tasks(capabilities: &mut ServerCapabilities, version: Version) {
+    let tasks = capabilities.tasks.take();
+    if version.has(Feature::CoreTasks) {
+        capabilities.tasks = tasks;
+    } else if version.has(Feature::TasksExtension) {
+        if tasks.is_some() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.entry(TASKS_EXTENSION.to_owned()).or_default();
+        }
+        return;
+    }
+    // A revision without the extension has its own tasks, or none.
+    if let Some(extensions) = &mut capabilities.extensions {
+        extensions.remove(TASKS_EXTENSION);
+        if extensions.is_empty() {
+            capabilities.extensions = None;
         }
     }
 }

@@ -8,11 +8,13 @@ mod adapt;
 mod question;
 mod request;
 mod result;
+mod task;
 
-pub use adapt::{Adapt, adapt_error, wrap_output_schema, wrap_structured_content};
+pub use adapt::{Adapt, adapt_error, adapt_to_output_schema, wrap_output_schema};
 pub use question::adapt_question;
 pub use request::{RequestEnvelope, RequestMeta};
 pub use result::{ResultCodec, WireResult};
+pub use task::InVersion;
 
 #[cfg(test)]
 mod tests;

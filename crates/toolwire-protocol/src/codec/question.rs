@@ -1,8 +1,7 @@
 //! Questions of a server to its client, as each revision can put them.
 
 use crate::{
-    Version,
-    Version::{V2025_06_18, V2025_11_25},
+    Feature, Version,
     wire::{
         ElicitRequestParams, InputRequest, LegacyTitledEnumSchema, PrimitiveSchemaDefinition, RequestedSchema,
     },
@@ -11,18 +10,21 @@ use crate::{
 /// The question as a legacy client of `version` understands it; `None` when it has no form there.
 pub fn adapt_question(version: Version, question: InputRequest) -> Option<InputRequest> {
     match question {
-        InputRequest::Elicit(ElicitRequestParams::Form(mut form)) if version >= V2025_06_18 => {
-            if version < V2025_11_25 {
+        InputRequest::Elicit(ElicitRequestParams::Form(mut form)) if version.has(Feature::Elicitation) => {
+            // Modes, and forms with a choice of several, came together.
+            if !version.has(Feature::UrlElicitation) {
                 form.mode = None;
                 form.requested_schema = adapt_form(form.requested_schema)?;
             }
             Some(form.into())
         }
-        InputRequest::Elicit(ElicitRequestParams::Url(url)) if version >= V2025_11_25 => Some(url.into()),
+        InputRequest::Elicit(ElicitRequestParams::Url(url)) if version.has(Feature::UrlElicitation) => {
+            Some(url.into())
+        }
         InputRequest::Elicit(_) => None,
         InputRequest::CreateMessage(params) => {
             let tools = params.tools.is_some() || params.tool_choice.is_some();
-            (version >= V2025_11_25 || !tools).then_some(InputRequest::CreateMessage(params))
+            (version.has(Feature::SamplingWithTools) || !tools).then_some(InputRequest::CreateMessage(params))
         }
         roots @ InputRequest::ListRoots(_) => Some(roots),
     }
@@ -56,6 +58,7 @@ fn adapt_form(mut form: RequestedSchema) -> Option<RequestedSchema> {
 
 #[cfg(test)]
 mod tests {
+    use Version::{V2025_06_18, V2025_11_25};
     use serde_json::{Value, json};
 
     use super::*;

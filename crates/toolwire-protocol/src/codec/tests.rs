@@ -8,7 +8,7 @@ use crate::{
     wire::{
         AudioContent, CallToolResult, Content, EmptyResult, Icon, Implementation, InitializeResult,
         InputRequiredResult, ListToolsResult, Meta, ReadResourceResult, ResourceLink, ServerCapabilities,
-        TaskSupport, Tool, ToolAnnotations, ToolExecution,
+        ServerTasksCapability, TASKS_EXTENSION, TaskSupport, Tool, ToolAnnotations, ToolExecution,
     },
 };
 
@@ -184,4 +184,27 @@ fn a_missing_resource_has_another_number_in_each_era() {
             if version.is_modern() { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
         assert_eq!(error.code, expected);
     }
+}
+
+#[test]
+fn tasks_are_a_capability_in_one_revision_and_an_extension_in_the_next() {
+    let announced = |version: Version, capabilities| {
+        let result = InitializeResult::new(version.as_str(), capabilities, Implementation::new("s", "1"));
+        write(version, result)["capabilities"].clone()
+    };
+    let mut capabilities = ServerCapabilities::new();
+    capabilities.tasks = Some(ServerTasksCapability::new().cancel(serde_json::Map::new()));
+    assert_eq!(announced(Version::V2025_06_18, capabilities.clone()), json!({}));
+    assert_eq!(announced(Version::V2025_11_25, capabilities.clone()), json!({"tasks": {"cancel": {}}}));
+    let extension = json!({"extensions": {TASKS_EXTENSION: {}}});
+    assert_eq!(announced(Version::V2026_07_28, capabilities.clone()), extension);
+
+    // The extension does not exist before; others are left alone, and so are its settings where it does.
+    let of = |value: &Value| serde_json::from_value::<ServerCapabilities>(value.clone()).unwrap();
+    let both = json!({"tasks": {}, "extensions": {TASKS_EXTENSION: {"a": 1}, "com.example/x": {}}});
+    assert_eq!(announced(Version::V2025_06_18, of(&both)), json!({"extensions": {"com.example/x": {}}}));
+    let core = json!({"tasks": {}, "extensions": {"com.example/x": {}}});
+    assert_eq!(announced(Version::V2025_11_25, of(&both)), core);
+    let modern = json!({"extensions": both["extensions"]});
+    assert_eq!(announced(Version::V2026_07_28, of(&both)), modern);
 }

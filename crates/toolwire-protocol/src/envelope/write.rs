@@ -52,7 +52,7 @@ pub fn write_response<E: From<serde_json::Error>>(
     Ok(end(out))
 }
 
-/// An error response. Without an id when the request's was unreadable: `null` is no id.
+/// An error response. Without an id when the request's was unreadable: `null` is not an id.
 pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Bytes {
     let write = || -> serde_json::Result<Bytes> {
         let mut out = start(id)?;

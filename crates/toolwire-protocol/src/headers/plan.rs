@@ -98,7 +98,7 @@ impl HeaderPlan {
 
     /// The headers to send along with a call: names in lower case, values encoded.
     ///
-    /// Arguments that are absent or `null` have no header. Nor have those that are no string, whole number or
+    /// Arguments that are absent or `null` have no header. Nor have those that are not a string, whole number or
     /// boolean: they do not fit the schema, and the server will say so.
     pub fn headers(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
         let header = |entry: &Entry| {
@@ -124,7 +124,7 @@ impl HeaderPlan {
 }
 
 impl Entry {
-    /// The argument at the path of this entry; `null` is no argument.
+    /// The argument at the path of this entry; `null` is not an argument.
     fn argument<'a>(&self, arguments: &'a Map<String, Value>) -> Option<&'a Value> {
         let (first, rest) = self.path.split_first()?;
         let value = rest.iter().try_fold(arguments.get(first)?, |value, key| value.as_object()?.get(key))?;

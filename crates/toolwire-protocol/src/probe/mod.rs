@@ -28,7 +28,7 @@ pub enum ProbeAnswer {
     OtherResult,
     /// A JSON-RPC error; on HTTP, one that came with a status of success.
     Error(ProbeError),
-    /// An HTTP status that is no success, or a success without a JSON-RPC message.
+    /// An HTTP status that is not a success, or a success without a JSON-RPC message.
     Status(u16, Option<ProbeError>),
     /// No answer in time.
     Timeout,

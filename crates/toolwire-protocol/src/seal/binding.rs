@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{Params, RpcError, canonical};
 
-/// What changes from round to round and therefore is no part of a binding.
+/// What changes from round to round and therefore is not part of a binding.
 const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 /// A digest of the request and its caller. A state is accepted only for the request it was made for.

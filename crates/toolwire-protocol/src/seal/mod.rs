@@ -7,10 +7,12 @@
 
 mod binding;
 mod keys;
+mod memory;
 mod state;
 
 pub use binding::Binding;
 pub use keys::{KeyError, KeyRing, Opened};
+pub use memory::Memory;
 pub use state::RequestState;
 
 use std::fmt;

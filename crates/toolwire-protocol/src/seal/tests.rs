@@ -85,15 +85,28 @@ fn parameters_that_cannot_be_decoded_have_no_binding() {
 #[test]
 fn a_state_ends_and_belongs_to_its_request() {
     let binding = Binding::of("tools/call", &params("{}"), None).unwrap();
-    let mut state =
-        RequestState { binding: binding.as_str().into(), expires: 100, ..RequestState::default() };
-    state.answers.insert("k".into(), RawJson::parse(r#"{"b": 1.50}"#).unwrap());
+    let mut memory = Memory::default();
+    memory.answers.insert("k".into(), RawJson::parse(r#"{"b": 1.50}"#).unwrap());
+    let state = RequestState::new(&binding, 100, memory);
     let plain = state.to_plain().unwrap();
     assert_eq!(RequestState::from_plain(&plain, &binding, 99), Ok(state));
     assert_eq!(RequestState::from_plain(&plain, &binding, 100), Err(Unsealable::Expired));
     let other = Binding::of("tools/call", &params("{}"), Some("alice")).unwrap();
     assert_eq!(RequestState::from_plain(&plain, &other, 99), Err(Unsealable::Foreign));
     assert_eq!(RequestState::from_plain(b"{}", &binding, 99), Err(Unsealable::Malformed));
+}
+
+#[test]
+fn the_next_run_keeps_answers_and_steps_and_asks_anew() {
+    let raw = |text: &str| RawJson::parse(text).unwrap();
+    let mut memory = Memory { round: 2, call: "c".into(), user: Some(raw("1")), ..Memory::default() };
+    memory.asked.insert("k".into(), "digest".into());
+    memory.answers.insert("k".into(), raw("true"));
+    memory.steps.insert("s".into(), raw("7"));
+    memory.asked_twice.insert("k".into());
+    let next = memory.for_next_run();
+    let left = Memory { round: 3, asked: [].into(), user: None, ..memory };
+    assert_eq!(next, left);
 }
 
 proptest! {

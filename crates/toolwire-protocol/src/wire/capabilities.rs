@@ -7,6 +7,9 @@ use super::{JsonObject, macros::wire_struct};
 /// Capabilities outside the core, by name; the value is the extension's settings.
 pub type CapabilityMap = BTreeMap<String, JsonObject>;
 
+/// The name of the extension that tasks are since 2026-07-28.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 wire_struct! {
     /// What a client can do.
     pub struct ClientCapabilities {

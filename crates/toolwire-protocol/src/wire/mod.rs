@@ -41,6 +41,8 @@ mod tool;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use task::{write_result, write_some};
+
 pub use self::{
     base::{EmptyResult, NotificationParams, PaginatedRequestParams, RequestParams, ResultType, Role},
     cache::{CacheHint, CacheScope},
@@ -49,7 +51,7 @@ pub use self::{
         CapabilityMap, ClientCapabilities, ClientTaskRequests, ClientTasksCapability, ElicitationCapability,
         ElicitationTaskRequests, MissingRequiredClientCapabilityData, PromptsCapability, ResourcesCapability,
         RootsCapability, SamplingCapability, SamplingTaskRequests, ServerCapabilities, ServerTaskRequests,
-        ServerTasksCapability, ToolTaskRequests, ToolsCapability,
+        ServerTasksCapability, TASKS_EXTENSION, ToolTaskRequests, ToolsCapability,
     },
     completion::{
         CompleteRequestParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
@@ -97,7 +99,7 @@ pub use self::{
         SubscriptionsListenResult,
     },
     task::{
-        CreateTaskResult, DetailedTask, InEra, ListTasksResult, RelatedTaskMetadata, Task, TaskMetadata,
+        CreateTaskResult, DetailedTask, ListTasksResult, RelatedTaskMetadata, Task, TaskMetadata,
         TaskRequestParams, TaskStatus, UpdateTaskRequestParams,
     },
     tool::{

@@ -182,7 +182,7 @@ impl Requests {
     pub(crate) fn cancel_waiting(&self, id: &RequestId) -> Option<Waiting> {
         let mut state = self.lock();
         if let Some(place) = state.find(id) {
-            state.running[place].cancel().cancel();
+            state.running[place].cancel_request();
             return None;
         }
         let position = state.position(id)?;
@@ -196,7 +196,7 @@ impl Requests {
 
     pub(crate) fn cancel_listeners(&self) {
         for listener in self.lock().running.iter().filter(|running| running.is_listener()) {
-            listener.cancel().cancel();
+            listener.cancel_request();
         }
     }
 
@@ -206,7 +206,7 @@ impl Requests {
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
         for running in &state.running {
-            running.cancel().cancel();
+            running.cancel_request();
         }
         drop(state);
         drop(waiting);

@@ -55,6 +55,9 @@ pub enum AskError {
     Suspended,
     /// The user said no or closed the question, and the handler wanted an answer.
     NotAccepted,
+    /// A step was given a name that is running or has given its result in this run of the handler. Each step needs
+    /// its own, also each turn of a loop.
+    StepNamedTwice(String),
     /// Too much to remember between the rounds, or too many rounds.
     Limit(String),
 }
@@ -67,7 +70,7 @@ impl AskError {
                 toolwire_protocol::classify::Fault::MissingClientCapability { required: required.clone() }
                     .rpc_error(),
             ),
-            Self::Limit(message) => Some(RpcError::internal(message.clone())),
+            Self::Limit(_) | Self::StepNamedTwice(_) => Some(RpcError::internal(self.to_string())),
             _ => None,
         }
     }
@@ -91,6 +94,11 @@ impl fmt::Display for AskError {
             Self::Closed => f.write_str("the client is gone"),
             Self::Suspended => f.write_str("the request has been put aside until its questions are answered"),
             Self::NotAccepted => f.write_str("the user did not agree"),
+            Self::StepNamedTwice(name) => write!(
+                f,
+                "the step {name:?} is named twice in one run of the handler; give each step its own name, in a loop \
+                 for instance with the number of the turn"
+            ),
             Self::Limit(why) => f.write_str(why),
         }
     }

@@ -4,7 +4,7 @@ use std::{future::Future, marker::PhantomData};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use toolwire_protocol::{RawJson, seal::RequestState, wire::CreateMessageRequestParams};
+use toolwire_protocol::{RawJson, seal::Memory, wire::CreateMessageRequestParams};
 
 use super::{
     Answer, AskError, DEFAULT_ASK_TIME, Elicit, ElicitUrl, ListRoots, Sample, elicit::Form, sealing::random,
@@ -86,8 +86,10 @@ impl Context {
 
     /// Does something once, even if the handler is run again: its result is remembered and `work` is not polled.
     ///
+    /// A name stands for one step of a run. In a loop, name each turn: `format!("page {i}")`.
+    ///
     /// # Errors
-    /// When the result cannot be remembered or read back.
+    /// When the result cannot be remembered or read back, or the name is used for a second step.
     pub async fn once<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, AskError>
     where
         T: Serialize + DeserializeOwned,
@@ -97,10 +99,11 @@ impl Context {
         Ok(value)
     }
 
-    /// Like [`once`](Self::once) for something that may fail: only success is remembered.
+    /// Like [`once`](Self::once) for something that may fail: only success is remembered, and what has failed may be
+    /// tried again under its name.
     ///
     /// # Errors
-    /// When the result cannot be remembered or read back. What `work` fails with is inside.
+    /// When the result cannot be remembered or read back, or the name is used for a second step. What `work` fails with is inside.
     pub async fn try_once<T, E>(
         &self,
         name: &str,
@@ -112,15 +115,15 @@ impl Context {
         let unfit = |error: serde_json::Error| {
             AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
         };
-        let known = self.journal().step(name);
+        let known = self.journal().step(name)?;
         if let Some(known) = known {
             return known.decode().map(Ok).map_err(unfit);
         }
-        let mut step = Step { cx: self, name, result: None };
-        self.journal().step_started();
+        let step = RunningStep { cx: self, name };
         let outcome = work.await;
         if let Ok(value) = &outcome {
-            step.result = Some(RawJson::of(value).map_err(unfit)?);
+            let recorded = self.journal().record(name, RawJson::of(value).map_err(unfit)?);
+            recorded.await?;
         }
         drop(step);
         Ok(outcome)
@@ -129,7 +132,7 @@ impl Context {
     /// A text that is the same through all rounds of this call, and different for every other call and label. Give
     /// it to whoever carries out an effect, so that they can tell a repetition.
     pub fn idempotency_key(&self, label: &str) -> String {
-        RequestState::idempotency_key(&self.call_name(), label)
+        Memory::idempotency_key(&self.call_name(), label)
     }
 
     pub(crate) fn call_name(&self) -> String {
@@ -161,15 +164,14 @@ impl Context {
     }
 }
 
-/// A running step. While it runs, the handler is not put aside.
-struct Step<'a> {
+/// A step that runs, until its result is recorded. Until then the handler is not put aside.
+struct RunningStep<'a> {
     cx: &'a Context,
     name: &'a str,
-    result: Option<RawJson>,
 }
 
-impl Drop for Step<'_> {
+impl Drop for RunningStep<'_> {
     fn drop(&mut self) {
-        self.cx.journal().step_ended(self.name, self.result.take());
+        self.cx.journal().step_ended(self.name);
     }
 }

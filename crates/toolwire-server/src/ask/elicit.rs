@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolwire_protocol::{
-    Method, RawJson, Version,
+    Feature, Method, RawJson,
     schema::{Schema, elicitation_check, elicitation_schema},
     wire::{
         ElicitAction, ElicitRequestFormParams, ElicitRequestUrlParams, ElicitResult,
@@ -137,7 +137,7 @@ pub struct ElicitUrl {
 impl ElicitUrl {
     async fn run(self) -> Result<Answer<UrlAnswer>, AskError> {
         let cx = self.cx.clone();
-        let id = (cx.0.version == Version::V2025_11_25).then(|| cx.idempotency_key(&self.url));
+        let id = cx.0.version.has(Feature::ElicitationComplete).then(|| cx.idempotency_key(&self.url));
         let mut params = ElicitRequestUrlParams::new(self.message, self.url);
         params.elicitation_id.clone_from(&id);
         let read = |answer: &RawJson| {
@@ -167,7 +167,7 @@ impl UrlAnswer {
     pub async fn complete(&self) {
         if let Some(id) = &self.id {
             let params = ElicitationCompleteNotificationParams::new(id.clone());
-            self.cx.0.outbox.send(Method::ElicitationComplete, &params).await;
+            self.cx.outbox().send(Method::ElicitationComplete, &params).await;
         }
     }
 }

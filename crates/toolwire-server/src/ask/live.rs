@@ -1,4 +1,4 @@
-//! Asking a legacy client: a real request on the stream of the call.
+//! Asking live: a real request on the stream of the call.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -16,7 +16,7 @@ use toolwire_protocol::{
 use super::AskError;
 use crate::Context;
 
-/// The questions to one legacy client that wait for their answers. Cheap to clone.
+/// The questions to one client that wait for their answers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Asks(Arc<Mutex<Waiting>>);
 
@@ -45,8 +45,12 @@ impl Asks {
 }
 
 /// Sends the question and waits for its answer.
-pub(super) async fn ask(cx: &Context, request: &InputRequest, time: Duration) -> Result<RawJson, AskError> {
-    let asks = cx.0.asks.as_ref().ok_or(AskError::NoWay("this client has no session to ask in"))?;
+pub(super) async fn ask(
+    cx: &Context,
+    asks: &Asks,
+    request: &InputRequest,
+    time: Duration,
+) -> Result<RawJson, AskError> {
     let mut request = request.clone();
     if let InputRequest::Elicit(ElicitRequestParams::Url(url)) = &mut request
         && url.elicitation_id.is_none()
@@ -62,7 +66,7 @@ pub(super) async fn ask(cx: &Context, request: &InputRequest, time: Duration) ->
     // From here on, leaving early tells the client that the answer is no longer wanted.
     let mut open = OpenQuestion { cx, asks, id: Some(id.clone()) };
     let message = write(&id, &request).map_err(|error| AskError::Invalid(error.to_string()))?;
-    if !cx.0.outbox.send_message(message).await {
+    if !cx.outbox().send_message(message).await {
         return Err(AskError::Closed);
     }
     let _clock = cx.question_opened();
@@ -97,7 +101,7 @@ impl Drop for OpenQuestion<'_> {
         self.asks.lock().take(&id);
         let params = CancelledNotificationParams::new().request_id(id);
         if let Ok(message) = write_notification(&Method::Cancelled.into(), &params) {
-            self.cx.0.outbox.push_message(message);
+            self.cx.outbox().push_message(message);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Asking the user, the model or the roots from inside a handler.
 //!
-//! A handler writes `cx.elicit::<Confirm>("Delete 12 files?").await?` and gets an answer. How, depends on the
-//! caller: a legacy client is sent a request on the stream of the call (`live`); a modern one gets the
-//! questions as the result of the call, and the handler is run again when the client retries with the answers
-//! (`journal`). The handler cannot tell the difference, as long as it follows the rules on
+//! A handler writes `cx.elicit::<Confirm>("Delete 12 files?").await?` and gets an answer. How, is chosen when the
+//! call starts (`asking`): the client is sent a request on the stream of the call (`live`), or it gets the questions
+//! as the result of the call, and the handler is run again when it retries with the answers (`journal`). The handler cannot tell the difference, as long as it follows the rules on
 //! [`Context::elicit`](crate::Context::elicit).
 
 mod answer;
+mod asking;
 mod context;
 mod elicit;
 mod extract;
@@ -18,6 +18,7 @@ mod question;
 mod sealing;
 
 pub use answer::{Answer, AskError};
+pub(crate) use asking::Asking;
 pub use elicit::{Elicit, ElicitUrl, UrlAnswer};
 pub use extract::{Ask, Question};
 pub(crate) use journal::Journal;

@@ -5,15 +5,15 @@ use std::{future::poll_fn, pin::Pin, task::Poll};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolwire_protocol::{
-    ErrorCode, RawJson, RpcError, Version,
-    seal::RequestState,
+    ErrorCode, Feature, RawJson, RpcError,
+    seal::Memory,
     wire::{
         CreateMessageRequestParams, ElicitRequestParams, ElicitRequestUrlParams, InputRequest,
         UrlElicitationRequiredData,
     },
 };
 
-use super::{AskError, DEFAULT_ASK_TIME, MAX_ROUNDS, check_capability, elicit::Form, live};
+use super::{AskError, Asks, DEFAULT_ASK_TIME, MAX_ROUNDS, check_capability, elicit::Form, live};
 use crate::{
     CallerCan, Context, Reply,
     dispatch::dispatch,
@@ -48,7 +48,7 @@ use crate::{
 pub struct NeedInput {
     questions: Vec<(String, InputRequest)>,
     user: Option<RawJson>,
-    /// Whether a legacy client is sent away with an error instead of being asked.
+    /// Whether a client that cannot be asked in rounds is sent away with an error instead of being asked.
     url_first: bool,
 }
 
@@ -118,7 +118,8 @@ impl NeedInput {
         Ok(self)
     }
 
-    /// The error for a legacy client that has to send the user to a URL first; `None` to ask as usual.
+    /// The error for a client that cannot be asked in rounds and has to send the user to a URL first; `None` to ask as
+    /// usual.
     pub(crate) fn url_error(&self, cx: &Context) -> Option<RpcError> {
         if !self.url_first {
             return None;
@@ -131,7 +132,7 @@ impl NeedInput {
             _ => None,
         });
         let data = UrlElicitationRequiredData::new(urls.collect::<Vec<_>>());
-        if cx.0.version == Version::V2025_11_25 && cx.caller().can(CallerCan::ElicitUrl) {
+        if cx.0.version.has(Feature::ElicitationComplete) && cx.caller().can(CallerCan::ElicitUrl) {
             let message = "the user has to visit a URL first";
             return Some(RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, message).with_data(&data));
         }
@@ -139,12 +140,17 @@ impl NeedInput {
         Some(RpcError::invalid_request(format!("the user has to visit {} first", urls.join(" and "))))
     }
 
+    /// Whether the caller has declared everything that is asked for.
+    pub(crate) fn check(&self, cx: &Context) -> Result<(), AskError> {
+        self.questions.iter().try_for_each(|(_, request)| check_capability(cx, request))
+    }
+
     /// Puts the questions on the journal, where the engine finds them.
     pub(crate) fn post(self, cx: &Context) -> Result<(), RpcError> {
+        self.check(cx).map_err(|error| error.rpc_error())?;
         for (key, request) in self.questions {
-            check_capability(cx, &request).map_err(|error| error.rpc_error())?;
             let question = RawJson::of(&request).map_err(|error| RpcError::internal(error.to_string()))?;
-            cx.journal().put(key, request, RequestState::digest(&question));
+            cx.journal().put(key, request, Memory::digest(&question));
         }
         cx.journal().set_user(self.user);
         Ok(())
@@ -169,12 +175,12 @@ impl IntoResource for NeedInput {
     }
 }
 
-/// For a legacy client: asks the questions directly, runs the handler again with the answers, and so on.
-pub(crate) async fn live_rounds(cx: Context, mut need: NeedInput) -> Result<Reply, RpcError> {
+/// Asks the questions directly, runs the handler again with the answers, and so on.
+pub(crate) async fn live_rounds(cx: Context, asks: Asks, mut need: NeedInput) -> Result<Reply, RpcError> {
     for _ in 0..MAX_ROUNDS {
         let questions = need.questions.clone();
         need.post(&cx)?;
-        for (key, answer) in ask_all(&cx, questions).await? {
+        for (key, answer) in ask_all(&cx, &asks, questions).await? {
             cx.journal().give(key, answer);
         }
         cx.journal().rerun();
@@ -191,12 +197,13 @@ type Asked = Pin<Box<dyn Future<Output = Result<RawJson, AskError>> + Send>>;
 /// Asks several questions at once.
 async fn ask_all(
     cx: &Context,
+    asks: &Asks,
     questions: Vec<(String, InputRequest)>,
 ) -> Result<Vec<(String, RawJson)>, RpcError> {
     let mut open: Vec<(String, Option<Asked>)> = Vec::new();
     for (key, request) in questions {
-        let cx = cx.clone();
-        let asked: Asked = Box::pin(async move { live::ask(&cx, &request, DEFAULT_ASK_TIME).await });
+        let (cx, asks) = (cx.clone(), asks.clone());
+        let asked: Asked = Box::pin(async move { live::ask(&cx, &asks, &request, DEFAULT_ASK_TIME).await });
         open.push((key, Some(asked)));
     }
     let mut answers = Vec::new();

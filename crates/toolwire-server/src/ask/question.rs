@@ -10,15 +10,15 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use toolwire_protocol::{
-    RawJson, Version,
-    seal::RequestState,
+    Feature, RawJson,
+    seal::Memory,
     wire::{
         CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, InputRequest, ListRootsResult,
         Root,
     },
 };
 
-use super::{AskError, journal::Lookup, live};
+use super::{AskError, Asking, journal::Lookup, live};
 use crate::{CallerCan, Context};
 
 /// Asks one question and waits for its answer, which is not looked at yet.
@@ -28,17 +28,23 @@ pub(crate) async fn ask(
     request: &InputRequest,
     time: Duration,
 ) -> Result<RawJson, AskError> {
-    if cx.0.version.is_modern() {
-        let question = RawJson::of(request).map_err(|error| AskError::Invalid(error.to_string()))?;
-        let digest = RequestState::digest(&question);
-        return poll_fn(|task| match cx.journal().look_up(key, &digest, request, task.waker()) {
-            Lookup::Answered(answer) => Poll::Ready(Ok(answer)),
-            Lookup::Open => Poll::Pending,
-            Lookup::Suspended => Poll::Ready(Err(AskError::Suspended)),
-        })
-        .await;
+    match cx.asking() {
+        Asking::Rounds => wait(cx, key, request).await,
+        Asking::Live(asks) => live::ask(cx, asks, request, time).await,
+        Asking::Closed(why) => Err(AskError::NoWay(why)),
     }
-    live::ask(cx, request, time).await
+}
+
+/// Waits for an answer on the journal. If there is none yet, the round ends before this does.
+async fn wait(cx: &Context, key: &str, request: &InputRequest) -> Result<RawJson, AskError> {
+    let question = RawJson::of(request).map_err(|error| AskError::Invalid(error.to_string()))?;
+    let digest = Memory::digest(&question);
+    poll_fn(|task| match cx.journal().look_up(key, &digest, request, task.waker()) {
+        Lookup::Answered(answer) => Poll::Ready(Ok(answer)),
+        Lookup::Open => Poll::Pending,
+        Lookup::Suspended => Poll::Ready(Err(AskError::Suspended)),
+    })
+    .await
 }
 
 /// Asks until the answer fits, at most twice.
@@ -51,9 +57,6 @@ pub(super) async fn ask_for<T>(
     read: impl Fn(&RawJson) -> Result<T, String>,
 ) -> Result<T, AskError> {
     check_capability(cx, &request)?;
-    if cx.0.version.is_modern() && !cx.may_suspend() {
-        return Err(AskError::NoWay("only tools/call, prompts/get and resources/read can ask"));
-    }
     let key = key.unwrap_or_else(|| cx.journal().unnamed_key(kind));
     loop {
         let answer = ask(cx, &key, &request, time).await?;
@@ -84,7 +87,7 @@ pub(crate) fn check_capability(cx: &Context, request: &InputRequest) -> Result<(
         return Ok(());
     }
     let required = RawJson::parse(required).map_err(|error| AskError::Invalid(error.to_string()))?;
-    Err(AskError::Unsupported { required, coded: cx.0.version >= Version::V2026_07_28 })
+    Err(AskError::Unsupported { required, coded: cx.0.version.has(Feature::MissingCapabilityCode) })
 }
 
 pub(super) fn decode<T: DeserializeOwned>(answer: &RawJson) -> Result<T, String> {

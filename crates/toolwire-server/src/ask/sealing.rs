@@ -8,7 +8,7 @@ use std::{
 
 use toolwire_protocol::{
     RpcError, Version,
-    seal::{Binding, KeyError, KeyRing, MAX_SEALED_BYTES, RequestState, Unsealable},
+    seal::{Binding, KeyError, KeyRing, MAX_SEALED_BYTES, Memory, RequestState, Unsealable},
 };
 
 use super::NonceStore;
@@ -104,10 +104,10 @@ impl StateKeys {
         server: &str,
         version: Version,
         binding: &Binding,
-        mut state: RequestState,
+        memory: Memory,
     ) -> Result<String, RpcError> {
-        binding.as_str().clone_into(&mut state.binding);
-        state.expires = seconds(SystemTime::now()) + self.ttl.as_secs();
+        let expires = seconds(SystemTime::now()) + self.ttl.as_secs();
+        let state = RequestState::new(binding, expires, memory);
         let plain = state.to_plain().map_err(|error| RpcError::internal(error.to_string()))?;
         let nonce = random().map_err(|_| RpcError::internal("no randomness to seal requestState with"))?;
         let sealed = self.ring()?.seal(nonce, self.audience_of(server), version, &plain);
@@ -128,7 +128,7 @@ impl StateKeys {
         binding: &Binding,
         caller: Option<&CallerKey>,
         token: &str,
-    ) -> Result<RequestState, RpcError> {
+    ) -> Result<Memory, RpcError> {
         let opened = self.open_or_why(server, version, binding, caller, token).await;
         opened.map_err(|why| {
             tracing::warn!(%why, "a requestState was refused");
@@ -143,7 +143,7 @@ impl StateKeys {
         binding: &Binding,
         caller: Option<&CallerKey>,
         token: &str,
-    ) -> Result<RequestState, Unsealable> {
+    ) -> Result<Memory, Unsealable> {
         let ring = self.ring().map_err(|_| Unsealable::UnknownKey)?;
         let opened = ring.open(token, self.audience_of(server), version)?;
         let state = RequestState::from_plain(&opened.plain, binding, seconds(SystemTime::now()))?;
@@ -153,7 +153,7 @@ impl StateKeys {
                 return Err(Unsealable::Replayed);
             }
         }
-        Ok(state)
+        Ok(state.memory)
     }
 }
 

@@ -10,13 +10,14 @@ mod registry;
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use toolwire_protocol::{
-    RpcError, ServerCapability, Version,
+    Feature, RpcError, ServerCapability, Version,
     classify::Served,
     codec::ResultCodec,
     uri_template::{Specificity, Variables},
     wire::{
         CacheHint, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PromptsCapability, ResourcesCapability, ServerCapabilities, ToolsCapability,
+        ListToolsResult, PromptsCapability, ResourcesCapability, ServerCapabilities, ServerTaskRequests,
+        ServerTasksCapability, ToolTaskRequests, ToolsCapability,
     },
 };
 
@@ -114,6 +115,12 @@ impl Offered for TemplateRoute {
     }
 }
 
+/// What is announced of tasks. Only those who can be told apart may list theirs, so that is not part of it.
+fn task_capability() -> ServerTasksCapability {
+    let calls = ToolTaskRequests::new().call(JsonObject::new());
+    ServerTasksCapability::new().cancel(JsonObject::new()).requests(ServerTaskRequests::new().tools(calls))
+}
+
 fn specificity(route: &TemplateRoute) -> Option<Specificity> {
     route.uri.as_ref().map(|uri| uri.specificity())
 }
@@ -138,7 +145,7 @@ pub(crate) struct Announced {
 impl Catalog {
     pub(crate) fn new(served: Served) -> Self {
         let mut served_modern = served.clone();
-        served_modern.versions.retain(|version| version.is_modern());
+        served_modern.versions.retain(|version| version.has(Feature::StatelessRequests));
         Self {
             served_modern,
             tools: Arc::default(),
@@ -196,6 +203,7 @@ impl Catalog {
             || self.resources.any_logs()
             || self.templates.any_logs();
         let logging = has(ServerCapability::Logging) || logs;
+        let tasks = has(ServerCapability::Tasks);
 
         let mut capabilities = ServerCapabilities::new();
         capabilities.tools = tools.then(|| ToolsCapability::new().list_changed(true));
@@ -204,6 +212,7 @@ impl Catalog {
             resources.then(|| ResourcesCapability::new().subscribe(true).list_changed(true));
         capabilities.completions = completions.then(JsonObject::new);
         capabilities.logging = logging.then(JsonObject::new);
+        capabilities.tasks = tasks.then(task_capability);
         capabilities.experimental = Some(announced.experimental.clone()).filter(|map| !map.is_empty());
         capabilities.extensions = Some(announced.extensions.clone()).filter(|map| !map.is_empty());
         self.capabilities = capabilities;
@@ -215,6 +224,7 @@ impl Catalog {
             (ServerCapability::ResourcesSubscribe, resources),
             (ServerCapability::Completions, completions),
             (ServerCapability::Logging, logging),
+            (ServerCapability::Tasks, tasks),
         ] {
             self.served.capabilities.set(capability, on);
         }

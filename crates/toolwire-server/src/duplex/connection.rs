@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use tokio::{task::JoinSet, time::timeout};
 use toolwire_protocol::{
-    Message, Method, Notification, Request, RpcError, Version,
+    Feature, Message, Method, Notification, Request, RpcError,
     envelope::{EnvelopeFault, FaultKind, Outline, write_error, write_notification},
     framing::ndjson::LineTooLong,
     peek::Peek,
@@ -114,7 +114,7 @@ impl Connection {
     }
 
     fn takes_batches(&self) -> bool {
-        self.session.get().is_some_and(|session| session.version() == Version::V2025_03_26)
+        self.session.get().is_some_and(|session| session.version().has(Feature::Batches))
     }
 
     /// Answers a message that is too long, unless it is one that is not to be answered.

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Mutex, OnceLock},
     task::{Context as Task, Poll},
     time::Duration,
 };
@@ -24,9 +24,9 @@ use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
     Caller, Context, Extensions, Limits, Reply, Server,
     admission::{Place, busy},
-    context::RequestInner,
+    ask::Asking,
+    context::RequestParts,
     dispatch::{Shielded, dispatch, encode},
-    extract::ProgressGuard,
     outbox::Outbox,
 };
 
@@ -159,7 +159,8 @@ impl Call {
         };
         let place = place.map_err(|reached| EncodedResponse::busy(&request, version, &reached))?;
         let Request { id, method, params, .. } = request;
-        let cx = Context(Arc::new(RequestInner {
+        let cx = RequestParts {
+            asking: Asking::of(&origin, version, &method),
             id,
             method,
             version,
@@ -171,21 +172,11 @@ impl Call {
                 Way::Queue(queue) => Outbox::shared(queue),
                 Way::Lane(lane) => Outbox::in_lane(lane),
             },
-            cancel: OnceLock::new(),
             extensions: arrival.extensions,
-            captures: OnceLock::new(),
-            mime_type: OnceLock::new(),
-            tool: OnceLock::new(),
-            progress: ProgressGuard::default(),
-            journal: OnceLock::new(),
-            asking: OnceLock::new(),
-            asks: match &origin {
-                RequestOrigin::Session(session) => Some(session.asks()),
-                RequestOrigin::Modern(_) | RequestOrigin::Sessionless(_) => None,
-            },
             ledger: arrival.ledger.clone(),
             server: server.clone(),
-        }));
+        }
+        .into_context();
         if let Some(result) = session::answer(&origin, &cx) {
             return Err(EncodedResponse::of(&cx, result));
         }
@@ -200,7 +191,7 @@ impl Call {
         let first = &cx.0;
         let outbox = Outbox::own(first.ledger.clone());
         outbox.abandon();
-        let cx = Context(Arc::new(RequestInner {
+        let again = RequestParts {
             id: first.id.clone(),
             method: first.method.clone(),
             version: first.version,
@@ -208,18 +199,16 @@ impl Call {
             peek: Peek::of(&first.params).into(),
             caller: first.caller.clone(),
             outbox,
-            cancel: cx.cancel().clone().into(),
             extensions: first.extensions.clone(),
-            captures: OnceLock::new(),
-            mime_type: OnceLock::new(),
-            tool: OnceLock::new(),
-            progress: ProgressGuard::default(),
-            journal: Box::new(Mutex::new(cx.journal().as_before())).into(),
-            asking: OnceLock::new(),
-            asks: None,
+            asking: first.asking.clone(),
             ledger: first.ledger.clone(),
             server: first.server.clone(),
-        }));
+        }
+        .into_context();
+        // It was made just now, so nothing of this is set.
+        let _ = again.0.cancel.set(cx.cancel().clone());
+        let _ = again.0.journal.set(Box::new(Mutex::new(cx.journal().as_before())));
+        let cx = again;
         let work = Shielded(dispatch(cx.clone()));
         async move {
             // Only its footprint matters, not how it ends.
@@ -236,7 +225,7 @@ impl Call {
     /// What the handler sends before its answer, to be read while the call is driven elsewhere. Only for calls that
     /// are not [`over`](Arrival::over) a queue.
     pub fn messages(&self) -> Messages {
-        Messages(self.cx.0.outbox.own_queue())
+        Messages::of(&self.cx.0.outbox)
     }
 
     /// Whether the handler has sent something. If it has not, the task is woken when it does.
@@ -306,7 +295,7 @@ impl Call {
     /// Why a request that goes on has to end all the same.
     fn poll_stopped(&mut self, task: &mut Task<'_>) -> Poll<Outcome> {
         let cx = &self.cx;
-        if cx.cancel().poll_cancelled(task).is_ready() {
+        if cx.cancel().poll_cancelled(task).is_ready() && cx.is_request_cancelled() {
             return Poll::Ready(Outcome::Cancelled);
         }
         let Some(limit) = self.timeout else { return Poll::Pending };
@@ -315,7 +304,7 @@ impl Call {
             return Poll::Pending;
         }
         tracing::warn!(request = ?cx, "a handler took too long and was stopped");
-        cx.cancel().cancel();
+        cx.cancel_request();
         let error = format!("the handler took longer than {} s (limit handler_timeout)", limit.as_secs_f64());
         Poll::Ready(Outcome::Answered(EncodedResponse::of(cx, Err(RpcError::internal(error)))))
     }
@@ -332,7 +321,7 @@ impl Future for Call {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Outcome> {
-        let outcome = if self.cx.is_cancelled() {
+        let outcome = if self.cx.is_request_cancelled() {
             Outcome::Cancelled
         } else if let Poll::Ready(result) = self.poll_result(task) {
             // Dropped first: whatever the handler holds is released when the answer is written.
@@ -351,7 +340,7 @@ impl Drop for Call {
         if self.place.is_some() {
             tracing::debug!(request = ?self.cx, "nobody waits for a request any more; it is cancelled");
             // Tells tasks that the handler has started.
-            self.cx.cancel().cancel();
+            self.cx.cancel_request();
             self.cx.0.outbox.abandon();
         }
     }
@@ -368,6 +357,10 @@ impl fmt::Debug for Call {
 pub struct Messages(FairQueue);
 
 impl Messages {
+    pub(super) fn of(outbox: &Outbox) -> Self {
+        Self(outbox.own_queue())
+    }
+
     /// The next message; `None` after the last. Only the last one who polled is woken.
     pub fn poll_next(&self, task: &mut Task<'_>) -> Poll<Option<Bytes>> {
         self.0.poll_next(task)
@@ -386,13 +379,13 @@ impl EncodedResponse {
     pub(crate) fn of(cx: &Context, result: Result<Reply, RpcError>) -> Self {
         let status = match &result {
             Ok(_) => 200,
-            Err(error) => handler_error_status(cx.0.version.is_modern(), error.code),
+            Err(error) => handler_error_status(cx.0.version, error.code),
         };
         Self { status, body: encode(cx, result) }
     }
 
     fn error(request: &Request, version: Version, error: RpcError) -> Self {
-        let status = handler_error_status(version.is_modern(), error.code);
+        let status = handler_error_status(version, error.code);
         let error = toolwire_protocol::codec::adapt_error(version, error);
         Self { status, body: toolwire_protocol::envelope::write_error(Some(&request.id), &error) }
     }

@@ -31,7 +31,7 @@ impl HandlerClock {
     pub(super) fn poll_overdue(&mut self, cx: &Context, task: &mut Task<'_>) -> Poll<()> {
         while self.sleep.as_mut().poll(task).is_ready() {
             let now = Instant::now();
-            let Some(asking) = cx.0.asking.get() else { return Poll::Ready(()) };
+            let Some(asking) = cx.0.asking_time.get() else { return Poll::Ready(()) };
             let (waited, open) = asking.waited(now);
             let due = self.started + self.limit + waited;
             if due <= now && !open {
@@ -74,7 +74,7 @@ pub(crate) struct QuestionOpen<'a>(&'a AskingTime);
 impl Context {
     /// Stops the handler's clock until the guard is dropped.
     pub(crate) fn question_opened(&self) -> QuestionOpen<'_> {
-        let asking = self.0.asking.get_or_init(Box::default);
+        let asking = self.0.asking_time.get_or_init(Box::default);
         asking.change(|asking| {
             asking.open += 1;
             asking.since.get_or_insert_with(Instant::now);

@@ -38,7 +38,7 @@ pub enum Incoming {
     Response(Response),
     /// A request that is answered already: refused, or of no concern to any handler.
     Answered(EncodedResponse),
-    /// A message that is no request and is not wanted. Transports that answer those, too, answer with this.
+    /// A message that is not a request and is not wanted. Transports that answer those, too, answer with this.
     Unwanted(EncodedResponse),
     /// Nothing is to be done.
     Ignored,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use toolwire_protocol::{
-    Method, RpcError,
+    RpcError,
     seal::Binding,
     wire::{InputRequests, InputRequiredResult, InputResponses},
 };
@@ -15,7 +15,7 @@ use toolwire_protocol::{
 use super::Call;
 use crate::{
     Context, Reply,
-    ask::{MAX_ROUNDS, NeedInput, live_rounds},
+    ask::{AskError, Asking, MAX_ROUNDS, NeedInput, live_rounds},
     dispatch::{Shielded, dispatch},
     handler::Answer,
 };
@@ -89,15 +89,15 @@ pub(super) async fn until_settled(cx: &Context, mut work: Shielded) -> Option<Re
 /// Ends a round: the questions go to the client, with everything there is to remember.
 pub(super) fn suspend(cx: &Context) -> Result<Reply, RpcError> {
     let call = cx.call_name();
-    let (questions, mut state) = cx.journal().suspend();
-    if state.round > MAX_ROUNDS {
+    let (questions, mut memory) = cx.journal().suspend();
+    if memory.round > MAX_ROUNDS {
         return Err(RpcError::internal(format!(
             "the handler was not satisfied after {MAX_ROUNDS} rounds of questions"
         )));
     }
-    state.call = call;
+    memory.call = call;
     let server = cx.server();
-    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx)?, state)?;
+    let sealed = server.state_keys().seal(&server.info().name, cx.0.version, &binding(cx)?, memory)?;
     let mut result = InputRequiredResult::new().request_state(sealed);
     let questions: InputRequests = questions.into_iter().collect();
     result.input_requests = (!questions.is_empty()).then_some(questions);
@@ -122,27 +122,20 @@ pub(super) async fn check_replay(cx: Context, asked: Option<Reply>) -> Result<Re
 
 /// Asks what a handler has returned as questions.
 pub(super) fn ask(cx: &Context, need: NeedInput) -> Next {
-    if !cx.0.version.is_modern() {
-        if let Some(error) = need.url_error(cx) {
-            return Next::Done(Err(error));
+    match (cx.asking(), need.url_error(cx)) {
+        (Asking::Rounds, _) => Next::Done(need.post(cx).and_then(|()| suspend(cx))),
+        (_, Some(error)) => Next::Done(Err(error)),
+        (Asking::Live(asks), None) => Next::Run(Box::pin(live_rounds(cx.clone(), asks.clone(), need))),
+        (Asking::Closed(why), None) => {
+            let error = need.check(cx).err().unwrap_or(AskError::NoWay(why));
+            Next::Done(Err(error.rpc_error()))
         }
-        return Next::Run(Box::pin(live_rounds(cx.clone(), need)));
     }
-    if !cx.may_suspend() {
-        return Next::Done(Err(RpcError::internal(
-            "only tools/call, prompts/get and resources/read can ask",
-        )));
-    }
-    Next::Done(need.post(cx).and_then(|()| suspend(cx)))
 }
 
 impl Context {
     /// Whether the request may be answered by questions.
     pub(crate) fn may_suspend(&self) -> bool {
-        self.0.version.is_modern()
-            && matches!(
-                self.method().known(),
-                Some(Method::CallTool | Method::GetPrompt | Method::ReadResource)
-            )
+        matches!(self.asking(), Asking::Rounds)
     }
 }

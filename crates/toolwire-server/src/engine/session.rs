@@ -134,7 +134,7 @@ impl Session {
         self.0.asks.deliver(response)
     }
 
-    /// What the ladder has to know.
+    /// What `classify` has to know.
     pub fn view(&self) -> LegacyView {
         LegacyView::Peer { version: self.0.version, initialized: self.0.initialized.load(Ordering::Acquire) }
     }

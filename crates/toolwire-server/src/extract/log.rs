@@ -67,7 +67,7 @@ impl Log {
         };
         let mut params = LoggingMessageNotificationParams::new(level, data);
         params.logger.clone_from(&self.logger);
-        self.cx.0.outbox.droppable(Method::LoggingMessage, &params);
+        self.cx.outbox().droppable(Method::LoggingMessage, &params);
     }
 
     levels! {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use toolwire_protocol::{Method, Version, wire::ProgressNotificationParams};
+use toolwire_protocol::{Feature, Method, wire::ProgressNotificationParams};
 
 use crate::Context;
 
@@ -62,9 +62,8 @@ impl Progress {
         }
         let mut params = ProgressNotificationParams::new(token.clone(), done);
         params.total = total.filter(|total| total.is_finite()).map(Into::into);
-        // The message came with 2025-03-26.
-        params.message = message.filter(|_| exchange.version >= Version::V2025_03_26);
-        if exchange.outbox.replaceable(Method::Progress, &params) {
+        params.message = message.filter(|_| exchange.version.has(Feature::ProgressMessage));
+        if self.0.outbox().replaceable(Method::Progress, &params) {
             *last = Some(done);
         }
     }

@@ -167,7 +167,7 @@ fn portable(mut schema: Value) -> Value {
     schema
 }
 
-/// `uint32` and the like are no formats of JSON Schema; strict validators complain about them.
+/// `uint32` and the like are not formats of JSON Schema; strict validators complain about them.
 fn drop_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

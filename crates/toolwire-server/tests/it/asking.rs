@@ -319,6 +319,50 @@ async fn a_step_is_taken_once_and_the_key_stays() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_used_for_two_steps_is_refused() {
+    async fn pages(cx: Context) -> Result<String, BoxError> {
+        let mut sum = 0;
+        for turn in 1..=2 {
+            sum += cx.once("page", async move { turn }).await?;
+        }
+        Ok(sum.to_string())
+    }
+    async fn retries(cx: Context) -> Result<String, BoxError> {
+        for turn in 1..=2 {
+            let tried =
+                cx.try_once("try", async move { if turn == 1 { Err("no") } else { Ok(turn) } }).await?;
+            if let Ok(turn) = tried {
+                return Ok(turn.to_string());
+            }
+        }
+        Ok("never".to_owned())
+    }
+    let server = Server::builder("asker", "1.0")
+        .tool(tool("pages", pages))
+        .tool(tool("retries", retries))
+        .build()
+        .unwrap();
+    let mut legacy = Wire::legacy(&server, "2025-11-25").await;
+    let mut modern = Wire::connect(&server);
+    for name in ["pages", "retries"] {
+        let params = json!({"name": name});
+        for reply in [
+            legacy.ask(&request(name, "tools/call", params.clone())).await,
+            modern.ask(&crate::wire::modern(name, "tools/call", params.clone())).await,
+        ] {
+            if name == "retries" {
+                assert_eq!(text(&reply), "2", "{reply}");
+            } else {
+                // The first turn's result is never taken for the second's.
+                assert_eq!(reply["error"]["code"], -32603, "{reply}");
+                let message = reply["error"]["message"].as_str().unwrap();
+                assert!(message.starts_with("the step \"page\" is named twice"), "{message}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_changed_question_never_takes_an_old_answer() {
     let count = Arc::new(AtomicUsize::new(0));
     let ask = move |cx: Context| {

@@ -3,6 +3,7 @@
 
 mod admission;
 mod asking;
+mod detached;
 mod offers;
 mod rough;
 mod wire;

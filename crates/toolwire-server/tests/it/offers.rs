@@ -7,12 +7,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolwire_protocol::wire::Resource;
+use toolwire_protocol::{ServerCapability, wire::Resource};
 use toolwire_server::{
     Context, Listed, PageAt, Server, TemplateRoute, Uri, blocking, resource, template, tool,
 };
 
-use crate::wire::{Wire, request};
+use crate::wire::{Wire, modern, request};
 
 fn numbers(scheme: &'static str, count: usize) -> TemplateRoute {
     type Number = BTreeMap<String, usize>;
@@ -117,6 +117,22 @@ async fn an_edit_is_seen_at_once_and_told_once() {
     let answer = wire.ask(&request(1, "tools/call", json!({ "name": "new0" }))).await;
     assert_eq!(answer["id"], 1, "{answer}");
     assert!(answer.get("result").is_some(), "{answer}");
+}
+
+#[tokio::test]
+async fn tasks_are_announced_as_each_revision_does() {
+    let server = Server::builder("test", "1.0").advertise(ServerCapability::Tasks).build().unwrap();
+    let params = |version: &str| json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let mut announced = Vec::new();
+    for version in ["2025-06-18", "2025-11-25"] {
+        let answer = Wire::connect(&server).ask(&request(1, "initialize", params(version))).await;
+        announced.push(answer["result"]["capabilities"].clone());
+    }
+    let answer = Wire::connect(&server).ask(&modern(1, "server/discover", json!({}))).await;
+    announced.push(answer["result"]["capabilities"].clone());
+    let core = json!({"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}});
+    let extension = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    assert_eq!(announced, [json!({}), core, extension]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
-use toolwire::{Client, Era};
+use toolwire::{Client, protocol::Method};
 
 use super::latencies::Latencies;
 use crate::failure::{Code, Failure, Result};
@@ -66,11 +66,12 @@ impl Work {
     }
 
     fn method(&self, client: &Client) -> &'static str {
-        match (self, client.era()) {
-            (Self::Tool { .. }, _) => "tools/call",
-            (Self::Nothing, Era::Modern) => "server/discover",
-            (Self::Nothing, Era::Legacy) => "ping",
-        }
+        let method = match self {
+            Self::Tool { .. } => Method::CallTool,
+            Self::Nothing if Method::Ping.info().from_client(client.version()) => Method::Ping,
+            Self::Nothing => Method::Discover,
+        };
+        method.as_str()
     }
 
     fn shown(&self, client: &Client) -> String {

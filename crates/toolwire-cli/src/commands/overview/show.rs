@@ -7,7 +7,6 @@ use std::{
 
 use owo_colors::OwoColorize;
 use serde_json::{Value, json};
-use toolwire::Era;
 
 use super::visit::{Outcome, Reached, Visited};
 use crate::{
@@ -70,7 +69,7 @@ fn cells(one: &Visited) -> [String; 7] {
     };
     let [protocol, tools, tokens] = match &one.outcome {
         Outcome::Works(reached) => {
-            let protocol = format!("{} {}", reached.version, era(reached).dimmed());
+            let protocol = format!("{} {}", reached.version, reached.era.dimmed());
             [protocol, reached.tools.to_string(), short(reached.tokens)]
         }
         _ => [const { String::new() }; 3],
@@ -88,13 +87,6 @@ fn state(outcome: &Outcome) -> &'static str {
         Outcome::NotTrusted(_) => "not trusted",
         Outcome::Off => "off",
         Outcome::NotTried => "–",
-    }
-}
-
-const fn era(reached: &Reached) -> &'static str {
-    match reached.era {
-        Era::Modern => "modern",
-        Era::Legacy => "legacy",
     }
 }
 
@@ -232,7 +224,7 @@ fn server(one: &Visited) -> Value {
     }
     match &one.outcome {
         Outcome::Works(reached) => {
-            server["era"] = json!(era(reached));
+            server["era"] = json!(reached.era.as_str());
             server["version"] = json!(reached.version.as_str());
             server["tools"] = json!(reached.tools);
             server["tokens"] = json!(reached.tokens);

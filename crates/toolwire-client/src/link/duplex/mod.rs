@@ -14,7 +14,7 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{
-    Method, RequestId, Version, envelope::write_notification, probe::ProbeLink,
+    Feature, Method, RequestId, Version, envelope::write_notification, probe::ProbeLink,
     wire::CancelledNotificationParams,
 };
 use toolwire_transport::{BoxFuture, Diagnostics, Duplex, write_loop};
@@ -102,7 +102,7 @@ impl Link for DuplexLink {
     }
 
     fn negotiated(&self, version: Version) {
-        self.core.batches.store(version == Version::V2025_03_26, Ordering::Relaxed);
+        self.core.batches.store(version.has(Feature::Batches), Ordering::Relaxed);
     }
 
     fn why_closed(&self) -> BoxFuture<'static, Option<String>> {

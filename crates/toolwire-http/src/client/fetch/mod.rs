@@ -116,7 +116,7 @@ impl Fetcher {
         Ok(self)
     }
 
-    /// Sends a request, and reads as much of its answer as it asks for. A status that is no success is an answer, too.
+    /// Sends a request, and reads as much of its answer as it asks for. A status that is not a success is an answer, too.
     pub async fn fetch(&self, request: Fetch) -> Result<Fetched, FetchError> {
         let address = request.url().map(shown);
         let limit = request.timeout;

@@ -15,7 +15,7 @@ use toolwire_client::{
     link::{ExchangeError, ExchangeFeed, Inbox, LinkError, LinkErrorKind, Reply},
 };
 use toolwire_protocol::{
-    Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
+    Feature, Message, Method, Notification, OwnIds, ProgressToken, RequestId, Response, Version,
     envelope::{EnvelopeFault, FaultKind, parse_batch, write_error},
 };
 
@@ -74,6 +74,10 @@ impl Core {
     /// The version that was agreed on, once it was.
     pub(super) fn version(&self) -> Option<Version> {
         self.version.get().copied()
+    }
+
+    fn takes_batches(&self) -> bool {
+        self.version().is_some_and(|version| version.has(Feature::Batches))
     }
 
     pub(super) fn negotiated(&self, version: Version) {
@@ -191,7 +195,7 @@ impl Core {
                 self.dispatch(message, asked);
                 true
             }
-            Err(fault) if fault.kind == FaultKind::Batch && self.version() == Some(Version::V2025_03_26) => {
+            Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => {
                 match parse_batch(bytes, self.inbox.batch_messages()) {
                     Ok(messages) => messages.into_iter().fold(false, |any, message| match message {
                         Ok(message) => {
@@ -207,10 +211,10 @@ impl Core {
         }
     }
 
-    /// Deals with what is no message; always `false`.
+    /// Deals with what is not a message; always `false`.
     fn reject(&self, fault: &EnvelopeFault) -> bool {
-        tracing::warn!(%fault, "the server sent something that is no message");
-        self.inbox.unreadable(format_args!("the server sent something that is no message: {fault}"));
+        tracing::warn!(%fault, "the server sent something that is not a message");
+        self.inbox.unreadable(format_args!("the server sent something that is not a message: {fault}"));
         if let Some(id) = &fault.id {
             if fault.fails_call() {
                 self.fail_call(id, fault);

@@ -234,7 +234,7 @@ async fn read(
         garbage = if good { 0 } else { garbage + 1 };
         if garbage >= MAX_GARBAGE {
             return Err(fault::malformed(format!(
-                "the server sent {garbage} events in a row that are no messages"
+                "the server sent {garbage} events in a row that are not messages"
             )));
         }
     }

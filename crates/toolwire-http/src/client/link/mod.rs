@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use toolwire_client::link::{Exchange, Inbox, Link, LinkError, Outgoing};
 use toolwire_protocol::{
-    Message, Method, MethodName, RequestId, Version, envelope::write_notification, probe::ProbeLink,
+    Feature, Message, Method, MethodName, RequestId, Version, envelope::write_notification, probe::ProbeLink,
     wire::CancelledNotificationParams,
 };
 use toolwire_transport::BoxFuture;
@@ -73,7 +73,7 @@ impl Link for HttpLink {
     }
 
     fn wants_subject(&self) -> bool {
-        self.core.version().is_none_or(Version::is_modern)
+        self.core.version().is_none_or(|version| version.has(Feature::MirroredHeaders))
     }
 
     fn notify(&self, message: Bytes) -> BoxFuture<'static, Result<(), LinkError>> {
@@ -84,7 +84,7 @@ impl Link for HttpLink {
             }
             let method = method_of(&message);
             match core.version() {
-                Some(version) if version.is_modern() => {
+                Some(version) if version.has(Feature::MirroredHeaders) => {
                     let headers = || modern::notification_headers(version, method.as_ref());
                     core.endpoint.tell(message, headers).await
                 }

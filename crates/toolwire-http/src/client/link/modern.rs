@@ -11,7 +11,7 @@ use toolwire_client::{
     link::{ExchangeError, ExchangeFeed, LinkError, LinkErrorKind, Outgoing, Reply, Subject},
 };
 use toolwire_protocol::{
-    ErrorCode, Message, Method, MethodName, Notification, RawJson, RequestId, Version,
+    ErrorCode, Feature, Message, Method, MethodName, Notification, RawJson, RequestId, Version,
     codec::{RequestEnvelope, RequestMeta},
     headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, encode_value},
     wire::PaginatedRequestParams,
@@ -48,7 +48,7 @@ impl Call {
     pub(super) fn of(mut request: Outgoing, spoken: Option<Version>) -> Result<Self, Outgoing> {
         // Before anything is agreed on, each request says by itself which version it is in.
         let own = request.subject.as_ref().map(|subject| subject.envelope.version());
-        if !spoken.or(own).is_some_and(Version::is_modern) {
+        if !spoken.or(own).is_some_and(|version| version.has(Feature::StatelessRequests)) {
             return Err(request);
         }
         let Some(subject) = request.subject.take() else { return Err(request) };
@@ -232,7 +232,9 @@ async fn attempt(core: &Core, call: &Call, more: HeaderMap, feed: Option<&Exchan
             Ok(message) => take(core, call, message, feed).unwrap_or_else(|| {
                 Err(fault::malformed("the response is not the answer to the request").into())
             }),
-            Err(fault) => Err(fault::malformed(format!("the server's answer is no message: {fault}")).into()),
+            Err(fault) => {
+                Err(fault::malformed(format!("the server's answer is not a message: {fault}")).into())
+            }
         },
         Answer::Events(stream) => Box::pin(read(core, call, stream, feed)).await,
     }
@@ -261,12 +263,12 @@ async fn read(core: &Core, call: &Call, mut stream: Box<EventStream>, feed: Opti
                 }
             }
             Err(fault) => {
-                tracing::warn!(%fault, "the server sent something that is no message");
+                tracing::warn!(%fault, "the server sent something that is not a message");
                 garbage += 1;
             }
         }
     }
-    Err(fault::malformed(format!("the server sent {garbage} events in a row that are no messages")).into())
+    Err(fault::malformed(format!("the server sent {garbage} events in a row that are not messages")).into())
 }
 
 /// Takes one message in; the answer to the request is the last one.

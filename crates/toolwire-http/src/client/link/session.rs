@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::watch;
 use toolwire_client::link::Outgoing;
 use toolwire_protocol::{
-    Version,
+    Feature, Version,
     headers::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID},
 };
 
@@ -102,7 +102,7 @@ impl SessionView {
         if let Some(id) = &self.id {
             headers.insert(SESSION_ID, id.clone());
         }
-        if let Some(version) = self.version.filter(|version| *version >= Version::V2025_06_18) {
+        if let Some(version) = self.version.filter(|version| version.has(Feature::VersionHeader)) {
             let value = HeaderValue::from_static(version.as_str());
             headers.insert(PROTOCOL_VERSION, value);
         }

@@ -1,6 +1,8 @@
 //! Everything this era refuses on its own, with its status and its error.
 
-use http::{HeaderValue, Response, StatusCode, header};
+#[cfg(feature = "sse2024")]
+use http::HeaderValue;
+use http::{Response, StatusCode, header};
 use toolwire_protocol::{RequestId, RpcError, classify::Fault};
 use toolwire_server::engine::Refusal;
 use toolwire_transport::ledger::LimitReached;
@@ -19,6 +21,7 @@ pub(super) struct Denial {
 /// A header that says what to do instead.
 #[derive(Clone, Copy, Debug)]
 enum Hint {
+    #[cfg(feature = "sse2024")]
     Allow(&'static str),
     RetryAfter(u64),
 }
@@ -28,7 +31,7 @@ impl Denial {
         Self { status, error, hint: None }
     }
 
-    /// One of the ladder's.
+    /// What `classify` refuses with.
     pub(super) fn of(fault: &Fault) -> Self {
         let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
         Self::new(status, fault.rpc_error())
@@ -45,6 +48,7 @@ impl Denial {
     }
 
     /// Only this HTTP method is used.
+    #[cfg(feature = "sse2024")]
     pub(super) fn only(method: &'static str) -> Self {
         let error = RpcError::invalid_request(format!("only {method} is used here"));
         Self { hint: Some(Hint::Allow(method)), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, error) }
@@ -71,6 +75,7 @@ impl Denial {
         let mut response = response::error(self.status, id, &self.error);
         let headers = response.headers_mut();
         match self.hint {
+            #[cfg(feature = "sse2024")]
             Some(Hint::Allow(method)) => headers.insert(header::ALLOW, HeaderValue::from_static(method)),
             Some(Hint::RetryAfter(seconds)) => headers.insert(header::RETRY_AFTER, seconds.into()),
             None => None,

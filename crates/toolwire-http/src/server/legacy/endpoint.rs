@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolwire_protocol::{
-    Request, RpcError,
+    Feature, Request, RpcError,
     classify::{Fault, LegacyView},
     headers::MCP_SESSION_ID,
     peek::{Peek, VersionField},
@@ -20,7 +20,7 @@ use super::{
     event_log::{EventLog, EventLogLimits, MemoryEventLog},
     handle::LegacyStream,
     id::{EventId, SessionId},
-    post_response::{POLLING_SINCE, PostResponse, ResponseFormat},
+    post_response::{PostResponse, ResponseFormat},
     reader::Reader,
     reconnects::PendingReconnects,
     running_call::{PendingResponse, RunningCall},
@@ -50,37 +50,28 @@ pub(crate) struct LegacyEndpoint {
 
 /// What is behind the `Mcp-Session-Id` of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum SessionLookup {
-    /// This era is not served here.
-    Off,
-    /// There are no sessions here.
-    Sessionless,
-    /// The request names none.
-    Unnamed,
-    /// There is none of that name, or it is somebody else's, which is no different.
-    Unknown,
-    /// This one.
-    Found(Arc<HttpSession>),
+pub(crate) struct SessionLookup {
+    view: LegacyView,
+    session: Option<Arc<HttpSession>>,
 }
 
 impl SessionLookup {
-    /// The session that was found.
-    pub(crate) fn session(&self) -> Option<Arc<HttpSession>> {
-        match self {
-            Self::Found(session) => Some(Arc::clone(session)),
-            _ => None,
-        }
+    fn found(session: Arc<HttpSession>) -> Self {
+        Self { view: session.session.view(), session: Some(session) }
     }
 
-    /// What the ladder has to know.
-    pub(crate) fn view(&self) -> LegacyView {
-        match self {
-            Self::Off => LegacyView::Off,
-            Self::Sessionless => LegacyView::Sessionless,
-            Self::Unnamed => LegacyView::NoPeer,
-            Self::Unknown => LegacyView::UnknownSession,
-            Self::Found(found) => found.session.view(),
-        }
+    const fn none(view: LegacyView) -> Self {
+        Self { view, session: None }
+    }
+
+    /// The session that was found.
+    pub(crate) fn session(&self) -> Option<Arc<HttpSession>> {
+        self.session.clone()
+    }
+
+    /// What `classify` has to know.
+    pub(crate) const fn view(&self) -> LegacyView {
+        self.view
     }
 }
 
@@ -104,14 +95,23 @@ impl LegacyEndpoint {
     /// Finds the session of a request that names it by `id`.
     pub(crate) fn find(&self, id: Option<&str>, principal: Option<&str>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
-            (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
-            (Legacy::Stateless, _) => return SessionLookup::Sessionless,
+            (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::none(LegacyView::Off),
+            (Legacy::Stateless, _) => return SessionLookup::none(LegacyView::Sessionless),
             (Legacy::Sessions, _) => {}
         }
-        let Some(id) = id else { return SessionLookup::Unnamed };
+        let Some(id) = id else { return SessionLookup::none(LegacyView::NoPeer) };
         let id = SessionId::parse(id.as_bytes());
         let found = id.and_then(|id| self.sessions.find(&id, principal));
-        found.map_or(SessionLookup::Unknown, SessionLookup::Found)
+        // One that is somebody else's is as unknown as one that never was.
+        found.map_or(SessionLookup::none(LegacyView::UnknownSession), SessionLookup::found)
+    }
+
+    /// Whether a request without a body can be about a session.
+    pub(crate) fn has_sessions(&self, head: &Head<'_>) -> bool {
+        let version = head.protocol_version.text().map(VersionField::of);
+        self.config.legacy == Legacy::Sessions
+            && self.server.without_session() != LegacyView::Off
+            && !version.is_some_and(|version| version.has(Feature::StatelessRequests))
     }
 
     /// Starts a request.
@@ -182,7 +182,7 @@ impl LegacyEndpoint {
         ledger: &Ledger,
         bytes: Charge,
     ) -> Prepared {
-        if session.as_ref().is_some_and(|session| session.version() >= POLLING_SINCE) {
+        if session.as_ref().is_some_and(|session| session.version().has(Feature::PollingStreams)) {
             extensions.insert(LegacyStream::new(post, self.reconnects.clone()));
         }
         let ledger = session.as_ref().map_or(ledger, |session| session.session.ledger());
@@ -237,7 +237,7 @@ impl LegacyEndpoint {
             }
         };
         let limits = &self.config.limits;
-        let retry = (session.version() >= POLLING_SINCE).then_some(limits.retry);
+        let retry = session.version().has(Feature::PollingStreams).then_some(limits.retry);
         match Reader::resume(stream, cursor).await {
             Ok(reader) => response::events(KeepAlive::new(reader.primed(retry), limits.keep_alive)),
             Err(_) => Denial::cannot_resume().response(None),
@@ -258,15 +258,15 @@ impl LegacyEndpoint {
     /// The session of a request without a body.
     fn session_of(&self, head: &Head<'_>, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
         let version = head.protocol_version.text().map(VersionField::of);
-        match self.find(head.session_id.text(), principal) {
-            SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),
-            _ if matches!(version, Some(VersionField::Unknown(_))) => {
-                let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
-                Err(Denial::new(StatusCode::BAD_REQUEST, error))
-            }
-            SessionLookup::Unnamed => Err(Denial::of(&Fault::SessionRequired)),
-            SessionLookup::Unknown => Err(Denial::of(&Fault::UnknownSession)),
-            SessionLookup::Found(session) => Ok(session),
+        if matches!(version, Some(VersionField::Unknown(_))) {
+            let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
+            return Err(Denial::new(StatusCode::BAD_REQUEST, error));
+        }
+        let found = self.find(head.session_id.text(), principal);
+        match (found.session, found.view) {
+            (Some(session), _) => Ok(session),
+            (None, LegacyView::UnknownSession) => Err(Denial::of(&Fault::UnknownSession)),
+            (None, _) => Err(Denial::of(&Fault::SessionRequired)),
         }
     }
 }

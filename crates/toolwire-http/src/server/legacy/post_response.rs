@@ -14,16 +14,12 @@ use std::{
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::sync::Notify;
-use toolwire_protocol::Version;
+use toolwire_protocol::Feature;
 use toolwire_server::engine::join_answers;
 use toolwire_transport::internal::AbortOnDrop;
 
 use super::{reader::Reader, reconnects::PendingReconnect, session::HttpSession, stream::Stream};
 use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, response};
-
-/// Clients of this version and later are told where to resume before there is anything to tell, and may be sent
-/// away to come back later.
-pub(super) const POLLING_SINCE: Version = Version::V2025_11_25;
 
 pub(crate) struct PostResponse {
     session: Option<Arc<HttpSession>>,
@@ -191,7 +187,7 @@ impl PostResponse {
 
     fn priming(&self) -> Option<Duration> {
         let version = self.session.as_ref()?.version();
-        (version >= POLLING_SINCE).then_some(self.config.limits.retry)
+        version.has(Feature::PollingStreams).then_some(self.config.limits.retry)
     }
 
     /// Waits until it is clear what the response is, and gives it.

@@ -51,7 +51,7 @@ impl Table {
 }
 
 impl Program {
-    /// `None` if a literal is no part of a URI, which the parser has made sure of.
+    /// `None` if a literal is not part of a URI, which the parser has made sure of.
     pub(super) fn compile(parts: &[Part]) -> Option<Self> {
         let mut steps = Vec::new();
         for (index, part) in parts.iter().enumerate() {

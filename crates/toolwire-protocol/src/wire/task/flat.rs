@@ -1,4 +1,4 @@
-//! Reading and writing tasks, whose members lie side by side with those of the message they are in.
+//! Reading tasks, and writing them as the core of 2025-11-25 does: whose members lie side by side with those of the message they are in.
 
 use std::fmt;
 
@@ -8,73 +8,40 @@ use serde::{
     ser::SerializeMap,
 };
 
-use super::{CreateTaskResult, DetailedTask, InEra, Task};
-use crate::{
-    Era,
-    wire::{EmptyResult, Extra, Meta, ResultType, buffered::Buffered, object::Object},
-};
+use super::{CreateTaskResult, DetailedTask};
+use crate::wire::{EmptyResult, Extra, Meta, ResultType, buffered::Buffered, object::Object};
 
-macro_rules! in_era {
-    ($($task:ident),+) => {
-        $(
-            impl $task {
-                /// This, to be serialised the way `era` does.
-                pub const fn in_era(&self, era: Era) -> InEra<'_, Self> {
-                    InEra { value: self, era }
-                }
-            }
-
-            impl Serialize for InEra<'_, $task> {
-                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    let mut map = serializer.serialize_map(None)?;
-                    self.value.write_in(self.era, &mut map)?;
-                    map.end()
-                }
-            }
-        )+
-    };
-}
-
-in_era!(Task, DetailedTask, CreateTaskResult);
-
-impl Task {
-    fn write_in<M: SerializeMap>(&self, era: Era, map: &mut M) -> Result<(), M::Error> {
-        if era == Era::Legacy {
-            return self.write(map);
-        }
-        map.serialize_entry("taskId", &self.task_id)?;
-        map.serialize_entry("status", &self.status)?;
-        write_some(map, "statusMessage", self.status_message.as_ref())?;
-        map.serialize_entry("createdAt", &self.created_at)?;
-        map.serialize_entry("lastUpdatedAt", &self.last_updated_at)?;
-        map.serialize_entry("ttlMs", &self.ttl)?;
-        write_some(map, "pollIntervalMs", self.poll_interval.as_ref())?;
-        self.extra.write(map)
+impl Serialize for DetailedTask {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        write_result(&mut map, self.result_type.as_ref(), self.meta.as_ref())?;
+        self.task.write(&mut map)?;
+        self.write_details(&mut map)?;
+        map.end()
     }
 }
 
 impl DetailedTask {
-    fn write_in<M: SerializeMap>(&self, era: Era, map: &mut M) -> Result<(), M::Error> {
-        write_result(map, self.result_type.as_ref(), self.meta.as_ref())?;
-        self.task.write_in(era, map)?;
+    /// Writes what a status brings along, which has the same names in every revision.
+    pub(crate) fn write_details<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         write_some(map, "inputRequests", self.input_requests.as_ref())?;
         write_some(map, "result", self.result.as_ref())?;
         write_some(map, "error", self.error.as_ref())
     }
 }
 
-impl CreateTaskResult {
-    fn write_in<M: SerializeMap>(&self, era: Era, map: &mut M) -> Result<(), M::Error> {
-        write_result(map, self.result_type.as_ref(), self.meta.as_ref())?;
-        match era {
-            Era::Legacy => map.serialize_entry("task", &self.task)?,
-            Era::Modern => self.task.write_in(era, map)?,
-        }
-        self.extra.write(map)
+impl Serialize for CreateTaskResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        write_result(&mut map, self.result_type.as_ref(), self.meta.as_ref())?;
+        map.serialize_entry("task", &self.task)?;
+        self.extra.write(&mut map)?;
+        map.end()
     }
 }
 
-fn write_result<M: SerializeMap>(
+/// Writes what every result may have.
+pub(crate) fn write_result<M: SerializeMap>(
     map: &mut M,
     result_type: Option<&ResultType>,
     meta: Option<&Meta>,
@@ -83,24 +50,13 @@ fn write_result<M: SerializeMap>(
     write_some(map, "_meta", meta)
 }
 
-fn write_some<M: SerializeMap, T: Serialize>(
+/// Writes a member if there is a value for it.
+pub(crate) fn write_some<M: SerializeMap, T: Serialize>(
     map: &mut M,
     name: &'static str,
     value: Option<&T>,
 ) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| map.serialize_entry(name, value))
-}
-
-impl Serialize for DetailedTask {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.in_era(Era::Legacy).serialize(serializer)
-    }
-}
-
-impl Serialize for CreateTaskResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.in_era(Era::Legacy).serialize(serializer)
-    }
 }
 
 impl<'de> Deserialize<'de> for DetailedTask {

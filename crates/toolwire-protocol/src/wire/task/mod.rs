@@ -1,10 +1,12 @@
 //! Tasks: work that outlives its request.
 //!
 //! The core of 2025-11-25 and the tasks extension of the modern era use the same members with two
-//! spellings. Both are read everywhere; they are written in the legacy spelling, or in the one of
-//! an era with `in_era`.
+//! spellings. Both are read everywhere; here they are written in the spelling of the core, and by
+//! `in_version` of the codec in the one that a revision has.
 
 mod flat;
+
+pub(crate) use flat::{write_result, write_some};
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +15,7 @@ use super::{
     Extra, InputRequests, InputResponses, Meta, ResultType,
     macros::{wire_enum, wire_struct},
 };
-use crate::{Era, RawJson};
+use crate::RawJson;
 
 wire_struct! {
     /// A piece of work and how it stands.
@@ -165,11 +167,4 @@ impl CreateTaskResult {
     pub const fn new(task: Task) -> Self {
         Self { task, result_type: None, meta: None, extra: Extra::new() }
     }
-}
-
-/// A task, written the way an era does. It renames and wraps, and drops nothing.
-#[derive(Debug, Clone, Copy)]
-pub struct InEra<'a, T> {
-    value: &'a T,
-    era: Era,
 }

@@ -1,7 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::tests::{refusal, round_trip};
+use crate::{
+    Version,
+    wire::tests::{refusal, round_trip},
+};
 
 const LEGACY: &str = r#"{"taskId":"1","status":"working","statusMessage":"m","createdAt":"2025-11-25T10:30:00Z",
     "lastUpdatedAt":"2025-11-25T10:40:00Z","ttl":60000,"pollInterval":5000,"new":1}"#;
@@ -13,12 +16,12 @@ fn value(text: &str) -> Value {
 }
 
 #[test]
-fn both_spellings_are_read_and_each_era_has_its_own() {
+fn both_spellings_are_read_and_each_revision_has_its_own() {
     let task: Task = round_trip(LEGACY);
     assert_eq!(serde_json::from_str::<Task>(MODERN).unwrap(), task);
     assert_eq!((task.ttl, task.poll_interval), (Some(60_000), Some(5_000)));
-    assert_eq!(serde_json::to_value(task.in_era(Era::Legacy)).unwrap(), value(LEGACY));
-    assert_eq!(serde_json::to_value(task.in_era(Era::Modern)).unwrap(), value(MODERN));
+    assert_eq!(serde_json::to_value(task.in_version(Version::V2025_11_25)).unwrap(), value(LEGACY));
+    assert_eq!(serde_json::to_value(task.in_version(Version::V2026_07_28)).unwrap(), value(MODERN));
 }
 
 #[test]
@@ -27,7 +30,7 @@ fn no_end_of_life_is_written_as_null_and_must_be_said() {
     let legacy = r#"{"taskId":"1","status":"working","createdAt":"c","lastUpdatedAt":"u","ttl":null}"#;
     assert_eq!(serde_json::to_string(&task).unwrap(), legacy);
     let modern = legacy.replace("ttl", "ttlMs");
-    assert_eq!(serde_json::to_string(&task.in_era(Era::Modern)).unwrap(), modern);
+    assert_eq!(serde_json::to_string(&task.in_version(Version::V2026_07_28)).unwrap(), modern);
     assert_eq!(serde_json::from_str::<Task>(&modern).unwrap(), task);
     assert!(refusal::<Task>(&legacy.replace(r#","ttl":null"#, "")).contains("missing field `ttl`"));
     assert!(refusal::<Task>(&legacy.replace("null", r#"1,"ttlMs":2"#)).contains("duplicate field `ttl`"));
@@ -49,14 +52,14 @@ fn a_detailed_task_is_flat() {
     assert_eq!(task.result_type, Some(ResultType::Complete));
     assert_eq!(task.input_requests.as_ref().map(InputRequests::len), Some(1));
     assert_eq!(task.task.extra.get("new"), Some(&json!(1)));
-    assert_eq!(serde_json::to_value(task.in_era(Era::Modern)).unwrap(), expected);
+    assert_eq!(serde_json::to_value(task.in_version(Version::V2026_07_28)).unwrap(), expected);
     assert_eq!(round_trip::<DetailedTask>(LEGACY), DetailedTask::new(round_trip(LEGACY)));
     let twice = MODERN.replacen('{', r#"{"result":1,"result":1,"#, 1);
     assert!(refusal::<DetailedTask>(&twice).contains("duplicate field `result`"));
 }
 
 #[test]
-fn a_created_task_is_wrapped_in_one_era_and_flat_in_the_other() {
+fn a_created_task_is_wrapped_in_the_core_and_flat_in_the_extension() {
     let wrapped = format!(r#"{{"task":{LEGACY},"_meta":{{"k":1}},"beside":2}}"#);
     let created: CreateTaskResult = round_trip(&wrapped);
     assert_eq!(created.extra.get("beside"), Some(&json!(2)));
@@ -66,8 +69,8 @@ fn a_created_task_is_wrapped_in_one_era_and_flat_in_the_other() {
     flat["resultType"] = json!("task");
     let created: CreateTaskResult = serde_json::from_str(&flat.to_string()).unwrap();
     assert_eq!(created.result_type, Some(ResultType::Task));
-    assert_eq!(serde_json::to_value(created.in_era(Era::Modern)).unwrap(), flat);
-    let legacy = serde_json::to_value(created.in_era(Era::Legacy)).unwrap();
+    assert_eq!(serde_json::to_value(created.in_version(Version::V2026_07_28)).unwrap(), flat);
+    let legacy = serde_json::to_value(created.in_version(Version::V2025_11_25)).unwrap();
     assert_eq!(legacy["task"], value(LEGACY));
 }
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 use tokio::task::JoinHandle;
 use toolwire::{
-    Client, Era, Server, Version,
+    Client, Server, Version,
     client::EraChoice,
     memory,
     protocol::Method,
@@ -62,10 +62,7 @@ impl Guest {
 
     /// What people call its era.
     pub(super) fn era(&self) -> &'static str {
-        match self.client.era() {
-            Era::Legacy => "legacy",
-            Era::Modern => "modern",
-        }
+        self.client.era().as_str()
     }
 
     /// The messages that made the connection, as they crossed the wire.

@@ -1,6 +1,6 @@
 //! Checks about the conversation: eras, transports, lists.
 
-use toolwire::Version;
+use toolwire::protocol::Feature;
 
 use super::super::{
     case::{Case, Listed},
@@ -70,7 +70,7 @@ pub(super) fn era(case: &Case) -> Vec<Finding> {
                 .fix("answer unknown methods with error -32601 and go on"),
         );
     }
-    if talk.version.is_modern() {
+    if !talk.version.has(Feature::Handshake) {
         if let Some(refusal) = &talk.legacy_refusal {
             let summary = "only clients of 2026-07-28 can use it";
             let finding = Finding::new(Problem::ModernOnly, summary).evidence(refusal.lines());
@@ -84,8 +84,9 @@ pub(super) fn era(case: &Case) -> Vec<Finding> {
         let text = "it leaves server/discover unanswered, so newer clients wait before they go on";
         finding = finding.evidence([text]).fix("answer unknown methods with error -32601");
     }
-    if talk.version == Version::V2024_11_05 {
-        finding = finding.evidence(["2024-11-05 has no annotations, structured results or elicitation"]);
+    if !talk.version.has(Feature::StructuredContent) {
+        let text = format!("{} has no structured results, and cannot ask the user", talk.version);
+        finding = finding.evidence([text]);
     }
     findings.push(finding);
     findings

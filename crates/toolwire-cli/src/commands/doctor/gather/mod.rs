@@ -12,7 +12,7 @@ use std::{
 use toolwire::{
     Client,
     client::{ClientLimits, EraChoice, ErrorKind, PageOf, Pages},
-    protocol::probe::ProbeLink,
+    protocol::{Feature, probe::ProbeLink},
     transport::child::ChildHandle,
 };
 
@@ -203,7 +203,7 @@ impl Lists<'_> {
 /// Connects once more with the handshake: to see whether older clients are served, and how long the server takes
 /// when it has been started before.
 async fn again(target: &Target, talk: &mut Talk) {
-    let modern = talk.version.is_modern();
+    let modern = !talk.version.has(Feature::Handshake);
     let waited = !modern && talk.took >= ClientLimits::default().probe_timeout;
     if target.era != EraChoice::Auto || talk.sse || !(modern || waited) {
         return;

@@ -1,11 +1,10 @@
-use std::{borrow::Cow, collections::BTreeSet, fmt, fs, path::Path};
+mod unique;
+
+use std::{borrow::Cow, fs, path::Path};
 
 use proptest::prelude::*;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
-};
 
+use self::unique::Unique;
 use super::*;
 
 /// What the scanner takes for one whole value.
@@ -16,67 +15,10 @@ fn scan(text: &str) -> Option<&str> {
     value.ok().filter(|_| whole && scanner.flaw(whole).is_none())
 }
 
-/// What anybody may read: the other opinion on what the scanner takes. It is what `Value` decodes, and no object in it
-/// has two members of the same name.
-struct Sound;
-
-impl<'de> Deserialize<'de> for Sound {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Sound {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some((name, _)) = members.next_entry::<String, Self>()? {
-            if !names.insert(name) {
-                return Err(A::Error::custom("duplicate"));
-            }
-        }
-        Ok(self)
-    }
-}
-
 /// Compares the scanner with the other opinion, and with `Value` itself.
 fn agrees(text: &str) {
     let theirs =
-        serde_json::from_str::<Sound>(text).is_ok().then(|| text.trim_matches([' ', '\n', '\t', '\r']));
+        serde_json::from_str::<Unique>(text).is_ok().then(|| text.trim_matches([' ', '\n', '\t', '\r']));
     assert_eq!(scan(text), theirs, "{text:?}");
     assert!(theirs.is_none() || serde_json::from_str::<Value>(text).is_ok(), "{text:?}");
     assert_eq!(crate::RawJson::parse(text).is_ok(), theirs.is_some(), "{text:?}");
