@@ -15,7 +15,8 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerKey, Notifier, Server,
+    Caller, CallerKey, Lack, Notifier, Principal, Server,
+    access::Viewer,
     ask::{Asking, Journal},
     cancel::Cancel,
     engine::AskingTime,
@@ -73,6 +74,8 @@ pub(crate) struct RequestInner {
     /// What is held for the request is charged here.
     pub(crate) ledger: Ledger,
     pub(crate) server: Server,
+    /// What the caller turned out to be missing while the request was handled.
+    pub(crate) lack: Mutex<Option<Box<Lack>>>,
 }
 
 /// What a [`Context`] is made of. Everything else about a request is found out while it is served.
@@ -114,6 +117,7 @@ impl RequestParts {
             detached: OnceLock::new(),
             ledger: self.ledger,
             server: self.server,
+            lack: Mutex::default(),
         }))
     }
 }
@@ -233,8 +237,13 @@ impl Context {
     }
 
     /// Who is calling, if the transport has found out.
-    pub fn principal(&self) -> Option<&str> {
-        self.0.extensions.get::<Principal>().map(|principal| &*principal.0)
+    pub fn principal(&self) -> Option<&Principal> {
+        self.0.extensions.get()
+    }
+
+    /// Through whose eyes the catalog is looked at.
+    pub(crate) fn viewer(&self) -> Viewer<'_> {
+        self.0.server.viewer(self.principal())
     }
 
     /// Whom the request is counted against, where that is known.
@@ -298,18 +307,6 @@ impl FromContext for Context {
 
     fn describe(spec: &mut HandlerSpec) {
         spec.logs();
-    }
-}
-
-/// Who is calling: a name that an authenticating transport or layer puts into the [`Extensions`] of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a name and nothing else")]
-pub struct Principal(pub Arc<str>);
-
-impl Principal {
-    /// A caller by a name that no other one has.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
     }
 }
 

@@ -9,7 +9,11 @@ use toolwire_protocol::{
 };
 use toolwire_transport::ledger::Account;
 
-use crate::{Context, Reply, admission::busy, notify::Filter};
+use crate::{
+    Context, Reply,
+    admission::busy,
+    notify::{Change, Filter},
+};
 
 /// Serves one listen request. Resolves when the server shuts down; cancellation drops it before.
 pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
@@ -36,6 +40,11 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
         return Err(gone());
     }
     while let Some(change) = subscriber.next().await {
+        if let Change::Updated(uri) = &change
+            && cx.server().conceals(uri, cx.principal())
+        {
+            continue;
+        }
         let message = change.message(Some(meta())).map_err(|error| RpcError::internal(error.to_string()))?;
         if !cx.0.outbox.send_message(message).await {
             return Err(gone());

@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Caller, Context, Extensions, Limits, Reply, Server,
+    Caller, Context, Extensions, Lack, Limits, Reply, Server,
     admission::{Place, busy},
     ask::Asking,
     context::RequestParts,
@@ -85,12 +85,15 @@ impl<'a> Arrival<'a> {
 
 /// The answer to a request: its bytes, and the HTTP status for those who need one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct EncodedResponse {
     /// The HTTP status.
     pub status: u16,
     /// The JSON-RPC response.
     pub body: Bytes,
+    /// What the caller was missing, where that is why it was refused: HTTP tells it by a challenge, unless something
+    /// else has been sent already.
+    pub lack: Option<Box<Lack>>,
 }
 
 /// How a request has ended.
@@ -152,6 +155,9 @@ impl Call {
             RequestOrigin::Session(session) => (session.version(), session.caller().into()),
             RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
         };
+        if let Err(lack) = server.admit(&request, &peek, arrival.extensions.get()) {
+            return Err(EncodedResponse::lacking(&request, version, lack));
+        }
         let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
         let place = match arrival.bytes {
             Weight::Charged(bytes) => Place::with_bytes(arrival.ledger, listener, bytes),
@@ -376,18 +382,32 @@ impl Messages {
 }
 
 impl EncodedResponse {
+    /// An answer that is not about what the caller is missing.
+    pub(crate) fn new(status: u16, body: Bytes) -> Self {
+        Self { status, body, lack: None }
+    }
+
     pub(crate) fn of(cx: &Context, result: Result<Reply, RpcError>) -> Self {
         let status = match &result {
             Ok(_) => 200,
             Err(error) => handler_error_status(cx.0.version, error.code),
         };
-        Self { status, body: encode(cx, result) }
+        let lack = result.as_ref().err().and_then(|error| cx.lack_behind(error));
+        let status = lack.as_ref().map_or(status, |lack| lack.status());
+        Self { status, body: encode(cx, result), lack }
+    }
+
+    /// The answer to a request whose caller is missing something.
+    pub(crate) fn lacking(request: &Request, version: Version, lack: Lack) -> Self {
+        tracing::debug!(%lack, method = %request.method, "a request was not admitted");
+        let answer = Self::error(request, version, lack.rpc_error());
+        Self { status: lack.status(), lack: Some(Box::new(lack)), ..answer }
     }
 
     fn error(request: &Request, version: Version, error: RpcError) -> Self {
         let status = handler_error_status(version, error.code);
         let error = toolwire_protocol::codec::adapt_error(version, error);
-        Self { status, body: toolwire_protocol::envelope::write_error(Some(&request.id), &error) }
+        Self::new(status, toolwire_protocol::envelope::write_error(Some(&request.id), &error))
     }
 
     fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {

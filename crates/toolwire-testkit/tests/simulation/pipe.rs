@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolwire_server::{CallerKey, Extensions};
+use toolwire_server::{CallerKey, Extensions, Principal};
 use toolwire_testkit::simulation::{MessageEnd, Random, message_link};
 
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) fn connect(
     let (end, theirs, link) = message_link(random, plan);
     let mut extensions = Extensions::default();
     if random.percent(50) {
-        extensions.insert(CallerKey::principal("somebody".into()));
+        extensions.insert(CallerKey::principal(Principal::new("somebody").key()));
     }
     let server = world.server.clone();
     let serving = world.serve(name, false, async move {
