@@ -18,14 +18,16 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
-    Server, StateKeys, TemplateRoute, ToolRoute,
+    Context, Extensions, Group, IntoRoutes, Limits, Notifier, Observer, PromptRoute, Reply, ResourceRoute,
+    RouteLayer, Server, StateKeys, TemplateRoute, ToolRoute,
     admission::Admission,
     catalog::{Announced, Catalog, Offered},
     dispatch,
     engine::SlowRoutes,
+    extract::PrincipalSessions,
     handler::{Answer, SharedEndpoint},
     layer::Route,
+    observe::Observers,
     output::Telling,
     route::Entry,
     server::Shared,
@@ -49,6 +51,7 @@ pub struct ServerBuilder {
     state_keys: StateKeys,
     replay_check: bool,
     telling: Telling,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl ServerBuilder {
@@ -68,6 +71,7 @@ impl ServerBuilder {
             state_keys: StateKeys::of_this_process(),
             replay_check: false,
             telling: Telling::default(),
+            observers: Vec::new(),
         }
     }
 
@@ -245,6 +249,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells somebody who comes, who leaves and what is asked. May be given several times.
+    pub fn observe(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
     /// Checks the description and makes the server.
     ///
     /// # Errors
@@ -298,6 +308,8 @@ impl ServerBuilder {
             state_keys: self.state_keys,
             replay_check: self.replay_check,
             telling: self.telling,
+            observers: Observers::new(self.observers),
+            principal_sessions: PrincipalSessions::default(),
         }))
     }
 }

@@ -15,7 +15,7 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerKey, Notifier, Server,
+    Caller, CallerId, CallerKey, Notifier, Server,
     ask::{Asks, Journal},
     cancel::Cancel,
     engine::AskingTime,
@@ -27,7 +27,7 @@ use crate::{
 /// Everything that belongs to one request: who asks, what for, and the ways back to the caller.
 ///
 /// It is an extractor like any other, and cheap to clone. It is the same for every protocol revision:
-/// what the caller can do is asked with [`client`](Self::client), never by version.
+/// what the caller can do is asked with [`caller`](Self::caller), never by version.
 ///
 /// ```
 /// use toolwire_server::{Context, Server, tool};
@@ -52,6 +52,8 @@ pub(crate) struct RequestInner {
     pub(crate) version: Version,
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
+    /// The connection that the request came by, where one request follows another.
+    pub(crate) connection: Option<CallerId>,
     /// Made when a handler of a modern request first asks; there from the start for a legacy one.
     pub(crate) caller: OnceLock<Caller>,
     pub(crate) outbox: Outbox,
@@ -103,7 +105,9 @@ impl Context {
 
     /// What is known of the caller.
     pub fn caller(&self) -> &Caller {
-        self.0.caller.get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref()))
+        self.0
+            .caller
+            .get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref(), self.0.connection))
     }
 
     /// The `_meta` of the request, without what the protocol itself reads from it being lost.

@@ -18,7 +18,9 @@ use crate::{
     catalog::{Announced, Catalog, Offered},
     edit::Edit,
     engine::SlowRoutes,
+    extract::PrincipalSessions,
     handler::SharedEndpoint,
+    observe::Observers,
     output::Telling,
 };
 
@@ -62,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) admission: Admission,
     pub(crate) slow_routes: SlowRoutes,
     pub(crate) telling: Telling,
+    pub(crate) observers: Observers,
+    pub(crate) principal_sessions: PrincipalSessions,
 }
 
 impl Server {
@@ -256,6 +260,15 @@ impl Server {
     /// How much of an error reaches the caller.
     pub(crate) fn telling(&self) -> Telling {
         self.shared.telling
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.shared.observers
+    }
+
+    /// The sessions of those who have none by the protocol.
+    pub(crate) fn principal_sessions(&self) -> &PrincipalSessions {
+        &self.shared.principal_sessions
     }
 
     pub(crate) fn state_keys(&self) -> &StateKeys {

@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Caller, Context, Extensions, Limits, Reply, Server,
+    Caller, CallerId, Context, Extensions, Limits, Reply, Server,
     admission::{Place, busy},
     context::RequestInner,
     dispatch::{Shielded, dispatch, encode},
@@ -38,6 +38,7 @@ pub struct Arrival<'a> {
     bytes: Weight,
     extensions: Extensions,
     way: Way,
+    connection: Option<CallerId>,
 }
 
 /// Where what a request sends before its answer goes.
@@ -58,12 +59,12 @@ enum Weight {
 impl<'a> Arrival<'a> {
     /// A request of so many bytes, charged to `ledger` until it is answered.
     pub fn new(ledger: &'a Ledger, bytes: usize, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, way: Way::Own }
+        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, way: Way::Own, connection: None }
     }
 
     /// A request whose bytes were charged to `ledger` while they were read.
     pub fn charged(ledger: &'a Ledger, bytes: Charge, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Charged(bytes), extensions, way: Way::Own }
+        Self { ledger, bytes: Weight::Charged(bytes), extensions, way: Way::Own, connection: None }
     }
 
     /// What the request sends before its answer goes out by `queue`, together with what others send. Otherwise it
@@ -71,6 +72,13 @@ impl<'a> Arrival<'a> {
     #[must_use]
     pub fn over(mut self, queue: FairQueue) -> Self {
         self.way = Way::Queue(queue);
+        self
+    }
+
+    /// The request came by this connection, as others did.
+    #[must_use]
+    pub(crate) fn by(mut self, connection: CallerId) -> Self {
+        self.connection = Some(connection);
         self
     }
 
@@ -150,7 +158,9 @@ impl Call {
                 Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
             RequestOrigin::Session(session) => (session.version(), session.caller().into()),
-            RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
+            RequestOrigin::Sessionless(version) => {
+                (*version, Caller::of_request(*version, None, arrival.connection).into())
+            }
         };
         let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
         let place = match arrival.bytes {
@@ -165,6 +175,7 @@ impl Call {
             version,
             params,
             peek,
+            connection: arrival.connection,
             caller,
             outbox: match arrival.way {
                 Way::Own => Outbox::own(arrival.ledger.clone()),
@@ -186,6 +197,7 @@ impl Call {
             ledger: arrival.ledger.clone(),
             server: server.clone(),
         }));
+        server.observers().asked(&cx);
         if let Some(result) = session::answer(&origin, &cx) {
             return Err(EncodedResponse::of(&cx, result));
         }
@@ -206,6 +218,7 @@ impl Call {
             version: first.version,
             params: first.params.clone(),
             peek: Peek::of(&first.params).into(),
+            connection: first.connection,
             caller: first.caller.clone(),
             outbox,
             cancel: cx.cancel().clone().into(),
@@ -407,7 +420,7 @@ impl EncodedResponse {
 fn check_meta(meta: Option<&MetaPeek>, limits: &Limits) -> Result<(), RpcError> {
     let Some(meta) = meta else { return Ok(()) };
     if let Some(text) = meta.log_level.as_deref()
-        && Caller::log_level(text).is_none()
+        && Caller::read_log_level(text).is_none()
     {
         return Err(RpcError::invalid_params(format!("unknown log level {text:?}")));
     }
