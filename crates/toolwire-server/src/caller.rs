@@ -215,8 +215,12 @@ impl Caller {
         self.capabilities().extensions.as_ref().is_some_and(|extensions| extensions.contains_key(name))
     }
 
-    /// Whether the caller declared an extension of the same vendor: `acme/step` belongs to `acme/anything`.
-    pub(crate) fn has_extension_of(&self, method: &str) -> bool {
+    /// Whether the caller may be sent this notification of a server's own. One that can be told nothing without asking
+    /// has to declare an extension of the same vendor: `acme/step` belongs to `acme/anything`.
+    pub(crate) fn takes_notification(&self, method: &str) -> bool {
+        if self.0.values.is_some() {
+            return true;
+        }
         let vendor = |name: &str| name.split_once('/').map(|(vendor, _)| vendor.to_owned());
         let Some(wanted) = vendor(method) else { return false };
         let extensions = self.capabilities().extensions.as_ref();

@@ -8,19 +8,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     Method, MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
 };
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerId, CallerKey, Notifier, Server,
+    Caller, CallerId, CallerKey, Notifier, NotifyError, Server,
     ask::{Asks, Journal},
     cancel::Cancel,
     engine::AskingTime,
     extract::{Log, Progress},
     handler::{FromContext, HandlerSpec, Rejection},
+    notify::Custom,
     outbox::Outbox,
 };
 
@@ -124,6 +125,37 @@ impl Context {
     /// Sends log messages to the caller, as far as it wants them.
     pub fn log(&self) -> Log {
         Log::new(self.clone())
+    }
+
+    /// Sends the caller a notification of one's own, on the stream of this request. Says whether it was sent: it is not
+    /// after the answer, when the caller reads too slowly, or when the caller would not know what it means. A client
+    /// whose requests stand alone says so by declaring an extension of the same vendor, `acme/anything` for
+    /// `acme/step`; a legacy session gets them all.
+    ///
+    /// ```
+    /// use toolwire_server::{Context, NotifyError, tool};
+    ///
+    /// async fn build(cx: Context) -> Result<&'static str, NotifyError> {
+    ///     cx.notify_custom("acme/step", &serde_json::json!({ "step": "compile" }))?;
+    ///     Ok("built")
+    /// }
+    ///
+    /// let route = tool("build", build);
+    /// ```
+    ///
+    /// # Errors
+    /// When the name is one of the protocol, or the parameters are not an object.
+    pub fn notify_custom<P: Serialize + ?Sized>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<bool, NotifyError> {
+        let custom = Custom::new(method, params)?;
+        if !self.caller().takes_notification(method) {
+            return Ok(false);
+        }
+        let message = custom.message(None).map_err(|error| NotifyError::Params(error.to_string()))?;
+        Ok(self.0.outbox.push_message(message))
     }
 
     /// Tells clients that something has changed.

@@ -71,7 +71,7 @@ pub use extract::{Args, Extension, Log, Progress, Session, State, Uri};
 pub use handler::{FromContext, Handler, HandlerSpec, Rejection};
 pub use layer::{BoxError, Route, RouteLayer};
 pub use limits::Limits;
-pub use notify::Notifier;
+pub use notify::{Notifier, NotifyError, Wanted};
 pub use observe::Observer;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
 pub use parameter::{Extracted, Given, Parameter};

@@ -5,4 +5,5 @@ mod admission;
 mod asking;
 mod offers;
 mod rough;
+mod sessions;
 mod wire;
