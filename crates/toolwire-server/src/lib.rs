@@ -55,6 +55,7 @@ mod reply;
 mod route;
 mod schema;
 mod server;
+mod signature;
 
 pub use admission::{CallerKey, Usage};
 pub use ask::{
@@ -81,6 +82,7 @@ pub use route::{
     TemplateRoute, ToolRoute, prompt, resource, template, tool,
 };
 pub use server::Server;
+pub use signature::RouteSignature;
 
 /// What the attributes expand to. Not part of the API.
 #[doc(hidden)]

@@ -28,11 +28,18 @@ pub(crate) struct Needs {
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
     pub(crate) problems: Vec<String>,
+    /// What the handler takes from the request by itself.
+    pub(crate) taken: Vec<&'static str>,
 }
 
 impl Needs {
     fn of(spec: &HandlerSpec) -> Self {
-        Self { states: spec.states.clone(), logs: spec.logs, problems: spec.problems.clone() }
+        Self {
+            states: spec.states.clone(),
+            logs: spec.logs,
+            problems: spec.problems.clone(),
+            taken: spec.taken.clone(),
+        }
     }
 }
 
