@@ -110,7 +110,11 @@ fn describe(annotated: &Annotated, private: &TokenStream, locals: &Locals) -> Re
             }
             Role::Extracted => {
                 let ty = &param.typed.ty;
-                at_type(param, quote!(<#ty as #private::FromContext>::describe(#spec);))
+                let named = quote!(#private::Named::new(#position, ""));
+                at_type(
+                    param,
+                    quote!(<#ty as #private::Parameter<#private::Extracted>>::describe(#spec, #named);),
+                )
             }
             Role::Given(argument) | Role::ByType(argument) => {
                 let (parameter, named) =

@@ -276,6 +276,17 @@ impl Method {
         }
         Self::ALL.iter().copied().find(|method| method.as_str() == name)
     }
+
+    /// Whether a name is the protocol's, or may become one of it: everything that does not begin with a vendor of its
+    /// own, as `acme/step` does.
+    pub fn is_reserved(name: &str) -> bool {
+        let Some((vendor, rest)) = name.split_once('/') else { return true };
+        let areas = || Self::ALL.iter().filter_map(|method| method.as_str().split('/').next());
+        vendor.is_empty()
+            || rest.is_empty()
+            || vendor.starts_with("rpc.")
+            || areas().any(|area| area == vendor)
+    }
 }
 
 impl fmt::Debug for Method {

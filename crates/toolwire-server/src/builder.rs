@@ -18,15 +18,17 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
-    Server, StateKeys, TemplateRoute, ToolRoute,
+    Context, Extensions, Group, IntoRoutes, Limits, Notifier, Observer, PromptRoute, Reply, ResourceRoute,
+    RouteLayer, Server, StateKeys, TemplateRoute, ToolRoute,
     access::{Access, Policy},
     admission::Admission,
     catalog::{Announced, Catalog, Offered},
     dispatch,
     engine::SlowRoutes,
+    extract::PrincipalSessions,
     handler::{Answer, SharedEndpoint},
     layer::Route,
+    observe::Observers,
     output::Telling,
     route::Entry,
     server::Shared,
@@ -53,6 +55,7 @@ pub struct ServerBuilder {
     policy: Policy,
     /// What is wrong with the rules about scopes.
     problems: Vec<String>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl ServerBuilder {
@@ -74,6 +77,7 @@ impl ServerBuilder {
             telling: Telling::default(),
             policy: Policy::default(),
             problems: Vec::new(),
+            observers: Vec::new(),
         }
     }
 
@@ -306,6 +310,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells somebody who comes, who leaves and what is asked. May be given several times.
+    pub fn observe(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
     /// Checks the description and makes the server.
     ///
     /// # Errors
@@ -370,6 +380,8 @@ impl ServerBuilder {
             telling: self.telling,
             policy: self.policy,
             guarded: guarded.into(),
+            observers: Observers::new(self.observers),
+            principal_sessions: PrincipalSessions::default(),
         }))
     }
 }

@@ -2,18 +2,19 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicU8, Ordering},
+    atomic::{AtomicU8, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use toolwire_protocol::{
-    Feature, Version,
+    Feature, RawJson, Version,
     peek::MetaPeek,
     wire::{ClientCapabilities, Implementation, LoggingLevel},
 };
 
 use crate::{
     Context,
+    extract::SessionValues,
     handler::{FromContext, Rejection},
 };
 
@@ -26,10 +27,47 @@ pub struct Caller(Arc<Facts>);
 
 #[derive(Debug)]
 struct Facts {
+    id: CallerId,
     version: Version,
     info: Lazy<Option<Implementation>>,
     capabilities: Lazy<ClientCapabilities>,
     log_level: AtomicU8,
+    /// What handlers keep for the session. A request that stands alone has none.
+    values: Option<SessionValues>,
+}
+
+/// Which session or connection a request came by. Two requests with the same id came by the same one.
+///
+/// It says nothing of who somebody is, which is what a [`Principal`](crate::Principal) is for, and is not known
+/// to the caller. No two have the same one while the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallerId {
+    scope: CallerScope,
+    number: u64,
+}
+
+/// What a [`CallerId`] is the identity of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CallerScope {
+    /// A legacy session: all requests since one handshake, on any transport.
+    Session,
+    /// A pipe or a socket, whose requests stand alone otherwise.
+    Connection,
+    /// Nothing but this one request, as over HTTP.
+    Request,
+}
+
+impl CallerId {
+    pub(crate) fn new(scope: CallerScope) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { scope, number: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// What it is the identity of.
+    pub fn scope(self) -> CallerScope {
+        self.scope
+    }
 }
 
 /// Decoded at most once, and only if somebody asks.
@@ -46,6 +84,10 @@ impl<T: Default + serde::de::DeserializeOwned> Lazy<T> {
 
     fn value(value: T) -> Self {
         Self { raw: None, value: value.into() }
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.raw.as_deref().and_then(|raw| std::str::from_utf8(raw).ok())
     }
 
     fn get(&self) -> &T {
@@ -74,11 +116,28 @@ pub enum CallerCan {
 /// No log messages at all.
 const SILENT: u8 = u8::MAX;
 
+const LEVELS: [LoggingLevel; 8] = [
+    LoggingLevel::Debug,
+    LoggingLevel::Info,
+    LoggingLevel::Notice,
+    LoggingLevel::Warning,
+    LoggingLevel::Error,
+    LoggingLevel::Critical,
+    LoggingLevel::Alert,
+    LoggingLevel::Emergency,
+];
+
 impl Caller {
     /// The caller behind a request that stands alone, as far as its `_meta` tells.
-    pub(crate) fn of_request(version: Version, meta: Option<&MetaPeek>) -> Self {
-        let log = meta.and_then(|meta| meta.log_level.as_deref()).and_then(Self::log_level);
+    pub(crate) fn of_request(
+        version: Version,
+        meta: Option<&MetaPeek>,
+        connection: Option<CallerId>,
+    ) -> Self {
+        let log = meta.and_then(|meta| meta.log_level.as_deref()).and_then(Self::read_log_level);
         Self(Arc::new(Facts {
+            id: connection.unwrap_or_else(|| CallerId::new(CallerScope::Request)),
+            values: None,
             version,
             info: Lazy::raw(meta.and_then(|meta| meta.client_info.clone())),
             capabilities: Lazy::raw(meta.and_then(|meta| meta.client_capabilities.clone())),
@@ -86,7 +145,7 @@ impl Caller {
         }))
     }
 
-    pub(crate) fn log_level(text: &str) -> Option<LoggingLevel> {
+    pub(crate) fn read_log_level(text: &str) -> Option<LoggingLevel> {
         serde_json::from_value(text.into()).ok()
     }
 
@@ -97,11 +156,18 @@ impl Caller {
         info: Implementation,
     ) -> Self {
         Self(Arc::new(Facts {
+            id: CallerId::new(CallerScope::Session),
+            values: Some(SessionValues::default()),
             version,
             info: Lazy::value(Some(info)),
             capabilities: Lazy::value(capabilities),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
         }))
+    }
+
+    /// Which session or connection the request came by.
+    pub fn id(&self) -> CallerId {
+        self.0.id
     }
 
     /// The name and version the caller gave, if it did. It is not verified.
@@ -112,6 +178,20 @@ impl Caller {
     /// The capabilities the caller declared.
     pub fn capabilities(&self) -> &ClientCapabilities {
         self.0.capabilities.get()
+    }
+
+    /// The capabilities as JSON, for those who pass them on: what is not part of the model is in it, too.
+    pub fn raw_capabilities(&self) -> RawJson {
+        let raw = self.0.capabilities.text().and_then(|text| RawJson::parse(text).ok());
+        raw.or_else(|| RawJson::of(self.capabilities()).ok())
+            .unwrap_or_else(|| RawJson::from(&serde_json::json!({})))
+    }
+
+    /// The lowest level of log messages that the caller wants; `None` if it wants none. A session that has not set
+    /// one gets those from [`Info`](LoggingLevel::Info) on.
+    pub fn log_level(&self) -> Option<LoggingLevel> {
+        let threshold = self.0.log_level.load(Ordering::Relaxed);
+        LEVELS.into_iter().find(|level| *level as u8 == threshold)
     }
 
     /// Whether the caller can do this for a handler.
@@ -133,6 +213,23 @@ impl Caller {
     /// Whether the caller declared this extension.
     pub fn has_extension(&self, name: &str) -> bool {
         self.capabilities().extensions.as_ref().is_some_and(|extensions| extensions.contains_key(name))
+    }
+
+    /// Whether the caller may be sent this notification of a server's own. One that can be told nothing without asking
+    /// has to declare an extension of the same vendor: `acme/step` belongs to `acme/anything`.
+    pub(crate) fn takes_notification(&self, method: &str) -> bool {
+        if self.0.values.is_some() {
+            return true;
+        }
+        let vendor = |name: &str| name.split_once('/').map(|(vendor, _)| vendor.to_owned());
+        let Some(wanted) = vendor(method) else { return false };
+        let extensions = self.capabilities().extensions.as_ref();
+        extensions.is_some_and(|all| all.keys().any(|name| vendor(name).as_ref() == Some(&wanted)))
+    }
+
+    /// What handlers keep for the session, if there is one.
+    pub(crate) fn session_values(&self) -> Option<&SessionValues> {
+        self.0.values.as_ref()
     }
 
     pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {

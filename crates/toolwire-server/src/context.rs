@@ -8,20 +8,21 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     Method, MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
 };
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerKey, Lack, Notifier, Principal, Server,
+    Caller, CallerId, CallerKey, Lack, Notifier, NotifyError, Principal, Server,
     access::Viewer,
     ask::{Asking, Journal},
     cancel::Cancel,
     engine::AskingTime,
     extract::{Log, Progress, ProgressGuard},
     handler::{FromContext, HandlerSpec, Rejection},
+    notify::Custom,
     outbox::Outbox,
 };
 
@@ -54,6 +55,8 @@ pub(crate) struct RequestInner {
     pub(crate) version: Version,
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
+    /// The connection that the request came by, where one request follows another.
+    pub(crate) connection: Option<CallerId>,
     /// Made when a handler of a modern request first asks; there from the start for a legacy one.
     pub(crate) caller: OnceLock<Caller>,
     pub(crate) outbox: Outbox,
@@ -85,6 +88,7 @@ pub(crate) struct RequestParts {
     pub(crate) version: Version,
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
+    pub(crate) connection: Option<CallerId>,
     pub(crate) caller: OnceLock<Caller>,
     pub(crate) outbox: Outbox,
     pub(crate) extensions: Extensions,
@@ -103,6 +107,7 @@ impl RequestParts {
             version: self.version,
             params: self.params,
             peek: self.peek,
+            connection: self.connection,
             caller: self.caller,
             outbox: self.outbox,
             cancel: OnceLock::new(),
@@ -152,7 +157,9 @@ impl Context {
 
     /// What is known of the caller.
     pub fn caller(&self) -> &Caller {
-        self.0.caller.get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref()))
+        self.0
+            .caller
+            .get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref(), self.0.connection))
     }
 
     /// The `_meta` of the request, without what the protocol itself reads from it being lost.
@@ -169,6 +176,37 @@ impl Context {
     /// Sends log messages to the caller, as far as it wants them.
     pub fn log(&self) -> Log {
         Log::new(self.clone())
+    }
+
+    /// Sends the caller a notification of one's own, on the stream of this request. Says whether it was sent: it is not
+    /// after the answer, when the caller reads too slowly, or when the caller would not know what it means. A client
+    /// whose requests stand alone says so by declaring an extension of the same vendor, `acme/anything` for
+    /// `acme/step`; a legacy session gets them all.
+    ///
+    /// ```
+    /// use toolwire_server::{Context, NotifyError, tool};
+    ///
+    /// async fn build(cx: Context) -> Result<&'static str, NotifyError> {
+    ///     cx.notify_custom("acme/step", &serde_json::json!({ "step": "compile" }))?;
+    ///     Ok("built")
+    /// }
+    ///
+    /// let route = tool("build", build);
+    /// ```
+    ///
+    /// # Errors
+    /// When the name is one of the protocol, or the parameters are not an object.
+    pub fn notify_custom<P: Serialize + ?Sized>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<bool, NotifyError> {
+        let custom = Custom::new(method, params)?;
+        if !self.caller().takes_notification(method) {
+            return Ok(false);
+        }
+        let message = custom.message(None).map_err(|error| NotifyError::Params(error.to_string()))?;
+        Ok(self.0.outbox.push_message(message))
     }
 
     /// Tells clients that something has changed.

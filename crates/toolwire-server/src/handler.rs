@@ -123,6 +123,8 @@ pub struct HandlerSpec {
     pub(crate) logs: bool,
     /// Whether the caller must be known.
     pub(crate) principal: bool,
+    /// What the handler takes from the request by itself.
+    pub(crate) taken: Vec<&'static str>,
 }
 
 impl HandlerSpec {
@@ -174,6 +176,16 @@ impl HandlerSpec {
     /// The handler needs a state of this type, given with [`ServerBuilder::state`](crate::ServerBuilder::state).
     pub fn needs_state<S: 'static>(&mut self) {
         self.states.push((TypeId::of::<S>(), std::any::type_name::<S>()));
+    }
+
+    /// The handler takes a value of this type that no caller can send.
+    pub(crate) fn extracts<T>(&mut self) {
+        self.taken.push(std::any::type_name::<T>());
+    }
+
+    /// The value of this type was sent by the caller after all.
+    pub(crate) fn is_sent<T>(&mut self) {
+        self.taken.pop_if(|last| *last == std::any::type_name::<T>());
     }
 
     /// The handler may send log messages, so the server advertises `logging`.
@@ -244,7 +256,7 @@ macro_rules! handler_items {
         }
 
         fn describe(&self, spec: &mut HandlerSpec) {
-            $( $extractor::describe(spec); )*
+            $( spec.extracts::<$extractor>(); $extractor::describe(spec); )*
         }
     };
 }

@@ -48,6 +48,7 @@ mod limits;
 mod listen;
 mod nearest;
 mod notify;
+mod observe;
 mod outbox;
 mod output;
 mod parameter;
@@ -55,6 +56,7 @@ mod reply;
 mod route;
 mod schema;
 mod server;
+mod signature;
 
 pub use access::{
     ClaimsError, Lack, Principal, PrincipalBuilder, PrincipalKey, RecordError, ScopeError, ScopeRules, Scopes,
@@ -66,15 +68,16 @@ pub use ask::{
 };
 pub use blocking::{Blocking, MayBlock, blocking};
 pub use builder::{BuildError, ServerBuilder};
-pub use caller::{Caller, CallerCan};
+pub use caller::{Caller, CallerCan, CallerId, CallerScope};
 pub use context::{Context, Extensions};
 pub use duplex::ServeError;
 pub use edit::Edit;
-pub use extract::{Args, Extension, Log, Progress, State, Uri};
+pub use extract::{Args, Extension, Log, Progress, Session, State, Uri};
 pub use handler::{FromContext, Handler, HandlerSpec, Rejection};
 pub use layer::{BoxError, Route, RouteLayer};
 pub use limits::Limits;
-pub use notify::Notifier;
+pub use notify::{Notifier, NotifyError, Wanted};
+pub use observe::Observer;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
 pub use parameter::{Extracted, Given, Parameter};
 pub use reply::{Prepared, Reply};
@@ -83,6 +86,7 @@ pub use route::{
     TemplateRoute, ToolRoute, prompt, resource, template, tool,
 };
 pub use server::Server;
+pub use signature::RouteSignature;
 
 /// What the attributes expand to. Not part of the API.
 #[doc(hidden)]

@@ -41,6 +41,12 @@ pub struct Limits {
     pub client_facts_bytes: usize,
     /// How many legacy sessions one caller may have. Default 1024.
     pub sessions_per_caller: usize,
+    /// How many principals without a legacy session have values of [`Session`](crate::Session) at once. Beyond that,
+    /// those used least recently are forgotten. Default 4096. Worst case: so many times what a session's values take.
+    pub principal_sessions: usize,
+    /// How long such values are kept since they were last used. They are looked through whenever one is taken. Default
+    /// 30 minutes.
+    pub principal_session_idle: Duration,
     /// How many `subscriptions/listen` requests are open at once, of all callers together. Default 4096.
     pub listeners: usize,
     /// How many of them one caller may have. Default 1024.
@@ -77,6 +83,8 @@ impl Default for Limits {
             held_bytes_per_connection: 64 * 1024 * 1024,
             client_facts_bytes: 16 * 1024,
             sessions_per_caller: 1024,
+            principal_sessions: 4096,
+            principal_session_idle: Duration::from_secs(30 * 60),
             listeners: 4096,
             listeners_per_caller: 1024,
             pending_asks: 64,

@@ -3,7 +3,7 @@
 use toolwire_protocol::{
     Method, RpcError,
     wire::{
-        Meta, ServerCapabilities, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+        Extra, Meta, ServerCapabilities, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
         SubscriptionsListenRequestParams, SubscriptionsListenResult,
     },
 };
@@ -27,7 +27,11 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     let uris = params.notifications.resource_subscriptions.iter().flatten().map(String::len).sum();
     // What was sent is kept twice: as the parameters of the request and as the filter.
     let _uris = cx.0.ledger.charge(Account::SubscriptionBytes, uris).map_err(|reached| busy(&reached))?;
-    let honoured = honour(params.notifications, &cx.server().catalog().capabilities);
+    let custom = own_notifications(&cx, &params.notifications.extra);
+    let names = custom.iter().map(|(name, _)| name.len()).sum();
+    let _names = cx.0.ledger.charge(Account::SubscriptionBytes, names).map_err(|reached| busy(&reached))?;
+    let mut honoured = honour(params.notifications, &cx.server().catalog().capabilities);
+    honoured.extra = custom;
     let meta = || {
         let mut meta = Meta::new();
         meta.set_subscription_id(cx.request_id());
@@ -62,6 +66,18 @@ fn honour(wanted: SubscriptionFilter, capabilities: &ServerCapabilities) -> Subs
         wanted.prompts_list_changed.filter(|on| *on && capabilities.prompts.is_some());
     honoured.resources_list_changed = wanted.resources_list_changed.filter(|on| *on && resources);
     honoured.resource_subscriptions = wanted.resource_subscriptions.filter(|_| resources);
+    honoured
+}
+
+/// Notifications of the server's own, which a filter has by name, for callers who know what they mean.
+fn own_notifications(cx: &Context, wanted: &Extra) -> Extra {
+    let limit = cx.server().limits().subscriptions;
+    let mut honoured = Extra::new();
+    for (name, on) in wanted.iter().take(limit) {
+        if *on == true && !Method::is_reserved(name) && cx.caller().takes_notification(name) {
+            honoured.insert(name, true);
+        }
+    }
     honoured
 }
 

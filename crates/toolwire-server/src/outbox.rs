@@ -80,10 +80,11 @@ impl Outbox {
         }
     }
 
-    /// Sends any message if there is room for it now.
-    pub(crate) fn push_message(&self, message: Bytes) {
-        if let State::Open { lane, .. } = &*self.open() {
-            let _ = lane.push(message);
+    /// Sends any message if there is room for it now. Says whether it was taken.
+    pub(crate) fn push_message(&self, message: Bytes) -> bool {
+        match &*self.open() {
+            State::Open { lane, .. } => lane.push(message).is_ok(),
+            _ => false,
         }
     }
 

@@ -22,7 +22,9 @@ use crate::{
     catalog::{Announced, Catalog, Offered},
     edit::Edit,
     engine::SlowRoutes,
+    extract::PrincipalSessions,
     handler::SharedEndpoint,
+    observe::Observers,
     output::Telling,
 };
 
@@ -69,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     /// Whether anything has ever asked something of its callers.
     pub(crate) guarded: AtomicBool,
+    pub(crate) observers: Observers,
+    pub(crate) principal_sessions: PrincipalSessions,
 }
 
 impl Server {
@@ -290,6 +294,15 @@ impl Server {
     /// How much of an error reaches the caller.
     pub(crate) fn telling(&self) -> Telling {
         self.shared.telling
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.shared.observers
+    }
+
+    /// The sessions of those who have none by the protocol.
+    pub(crate) fn principal_sessions(&self) -> &PrincipalSessions {
+        &self.shared.principal_sessions
     }
 
     pub(crate) fn state_keys(&self) -> &StateKeys {

@@ -50,9 +50,9 @@ pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
 pub use toolwire_server as server;
 #[cfg(feature = "server")]
 pub use toolwire_server::{
-    Answer, Args, Ask, AskError, BuildError, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Progress, Question, Routes, Server, State, StateKeys, ToolError, Uri, blocking,
-    prompt, resource, routes, template, tool,
+    Answer, Args, Ask, AskError, BuildError, Caller, Context, Extension, Group, Json, Limits, Log, NeedInput,
+    NotFound, Notifier, Principal, Progress, Question, Routes, Server, Session, State, StateKeys, ToolError,
+    Uri, blocking, prompt, resource, routes, template, tool,
 };
 pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
@@ -93,8 +93,8 @@ pub mod prelude {
     pub use toolwire_protocol::wire::{Content, Meta, PromptMessage, ResourceContents};
     #[cfg(feature = "server")]
     pub use toolwire_server::{
-        Answer, Args, Ask, Context, Extension, Group, Json, Log, NotFound, Principal, Progress, Question,
-        Server, State, ToolError, Uri, prompt, resource, routes, template, tool,
+        Answer, Args, Ask, Caller, Context, Extension, Group, Json, Log, NotFound, Principal, Progress,
+        Question, Server, Session, State, ToolError, Uri, prompt, resource, routes, template, tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;
@@ -123,8 +123,8 @@ pub mod __private {
             Function, Named, NotShown, Shown, Signature, Values, in_pool, try_join, variable,
             variable_is_absent, variables,
         },
-        Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
-        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
+        Context, Extracted, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection,
+        ResourceRoute, Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use toolwire_client::{Connection, Connector, link::Inbox};
+use toolwire_client::{Connection, Connector, FailedConnection, link::Inbox};
 
 use super::{
     builder::{HttpBuilder, HttpError},
@@ -57,6 +57,10 @@ impl Http {
 
 impl Connector<Remote> for Http {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        self.try_connect(inbox).await.map_err(|failed| failed.error)
+    }
+
+    async fn try_connect(self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
         let key = Some(self.url());
         match self.means {
             Means::Streamable => {
@@ -68,10 +72,10 @@ impl Connector<Remote> for Http {
                 Ok(Connection { link, key, again: Some(self), fallback })
             }
             #[cfg(feature = "sse2024")]
-            Means::Sse2024 => {
-                let duplex = super::sse2024::open(&self.endpoint).await?;
-                Ok(Connection::over(duplex, inbox).again(self))
-            }
+            Means::Sse2024 => match super::sse2024::open(&self.endpoint).await {
+                Ok(duplex) => Ok(Connection::over(duplex, inbox).again(self)),
+                Err(error) => Err(FailedConnection { error, again: Some(self) }),
+            },
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::{
     protocol::Role,
 };
 use toolwire_client::{
-    Connection, Connector,
+    Connection, Connector, FailedConnection,
     link::{Inbox, LinkErrorKind},
 };
 
@@ -112,7 +112,18 @@ fn problem(headers: &HeaderMap, key: &str) -> Option<&'static str> {
 
 impl Connector<Remote> for WebSocket {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let upgraded = upgrade::on(self.open().await?).await.map_err(io::Error::other)?;
+        self.try_connect(inbox).await.map_err(|failed| failed.error)
+    }
+
+    async fn try_connect(self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
+        let upgraded = match self.open().await {
+            Ok(response) => upgrade::on(response).await.map_err(io::Error::other),
+            Err(error) => Err(error),
+        };
+        let upgraded = match upgraded {
+            Ok(upgraded) => upgraded,
+            Err(error) => return Err(FailedConnection { error, again: Some(self) }),
+        };
         let limits = &self.endpoint.settings().limits;
         let bounds = Bounds { message_bytes: limits.response_bytes, silence: limits.websocket_silence };
         let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Client, bounds).await;

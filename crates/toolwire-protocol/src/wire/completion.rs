@@ -30,7 +30,7 @@ wire_struct! {
 
 wire_struct! {
     /// The argument being typed.
-    pub struct CompletionArgument {
+    pub struct CompletionArgument worded {
         /// Its name.
         name: String,
         /// What has been typed so far.

@@ -4,7 +4,7 @@ use super::macros::{wire_enum, wire_struct};
 
 wire_struct! {
     /// The program that implements a client or a server.
-    pub struct Implementation {
+    pub struct Implementation worded {
         /// Its name for programs.
         name: String,
         /// Its name for people, since 2025-06-18.

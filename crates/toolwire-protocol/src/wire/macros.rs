@@ -14,7 +14,8 @@
 //! }
 //! ```
 //!
-//! A second literal after `|` is another spelling accepted on input, and `tag "type" = "text"` after the
+//! `pub struct Resource worded { … }` has constructors of its own, which name what is given, so that the positional `new`
+//! is not shown. A second literal after `|` is another spelling accepted on input, and `tag "type" = "text"` after the
 //! name is a member with a fixed value. `wire_enum!` is the same idea for enumerations of strings.
 //! Neither knows anything about revisions: which member may be sent to whom is the codec's business.
 
@@ -39,7 +40,7 @@ macro_rules! wire_struct {
             [$($all)* { present [$(#[$doc])*] $field ($($wire $($alias)*)?) $ty }]
             [$($req)*] [$($opt)* { $field ($($wire)?) $ty }] $($($rest)*)? }
     };
-    (@member { [$($attr:tt)*] $name:ident [$($key:literal $tag:literal)?] }
+    (@member { [$($attr:tt)*] $name:ident [$($key:literal $tag:literal)?] [$($constructor:tt)*] }
         [$({ $kind:ident [$($doc:tt)*] $field:ident $wire:tt $ty:ty })*]
         [$({ $req:ident $req_ty:ty })*]
         [$({ $opt:ident $opt_wire:tt $opt_ty:ty })*]) => {
@@ -54,6 +55,7 @@ macro_rules! wire_struct {
 
         impl $name {
             /// Creates one from its required members; the optional ones are absent.
+            $($constructor)*
             pub fn new($($req: impl Into<$req_ty>),*) -> Self {
                 Self {
                     $($req: $req.into(),)*
@@ -166,8 +168,11 @@ macro_rules! wire_struct {
     };
     (@default $name:ident $($required:ident)+) => {};
 
+    ($(#[$attr:meta])* pub struct $name:ident worded { $($body:tt)* }) => {
+        wire_struct! { @member { [$(#[$attr])*] $name [] [#[doc(hidden)]] } [] [] [] $($body)* }
+    };
     ($(#[$attr:meta])* pub struct $name:ident $(tag $key:literal = $tag:literal)? { $($body:tt)* }) => {
-        wire_struct! { @member { [$(#[$attr])*] $name [$($key $tag)?] } [] [] [] $($body)* }
+        wire_struct! { @member { [$(#[$attr])*] $name [$($key $tag)?] [] } [] [] [] $($body)* }
     };
 }
 

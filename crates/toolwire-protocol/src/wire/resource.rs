@@ -15,7 +15,7 @@ use super::{
 
 wire_struct! {
     /// A resource the server can read.
-    pub struct Resource {
+    pub struct Resource worded {
         /// Where it is.
         uri: String,
         /// Its name for programs.
@@ -54,7 +54,7 @@ impl Resource {
 
 wire_struct! {
     /// A family of resources with a common URI template.
-    pub struct ResourceTemplate {
+    pub struct ResourceTemplate worded {
         /// Where they are, as an RFC 6570 template.
         uri_template as "uriTemplate": String,
         /// Its name for programs.
@@ -92,7 +92,7 @@ impl ResourceTemplate {
 
 wire_struct! {
     /// The contents of a resource that is text.
-    pub struct TextResourceContents {
+    pub struct TextResourceContents worded {
         /// Where it is.
         uri: String,
         /// Its media type.
@@ -120,7 +120,7 @@ impl TextResourceContents {
 
 wire_struct! {
     /// The contents of a resource that is not text.
-    pub struct BlobResourceContents {
+    pub struct BlobResourceContents worded {
         /// Where it is.
         uri: String,
         /// Its media type.
@@ -173,6 +173,14 @@ impl ResourceContents {
         match self {
             Self::Text(contents) => Self::Text(contents.mime_type(mime_type)),
             Self::Blob(contents) => Self::Blob(contents.mime_type(mime_type)),
+        }
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(contents) => Some(&contents.text),
+            Self::Blob(_) => None,
         }
     }
 

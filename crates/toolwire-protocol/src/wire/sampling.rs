@@ -117,7 +117,7 @@ wire_enum! {
 
 wire_struct! {
     /// The result of `sampling/createMessage`.
-    pub struct CreateMessageResult {
+    pub struct CreateMessageResult worded {
         /// Who says it.
         role: Role,
         /// What is said: one block, or since 2025-11-25 several.

@@ -22,8 +22,12 @@ impl CallerKey {
 
     /// What a transport has found out of a caller: its principal, or else the key among the extensions.
     pub fn of(extensions: &Extensions) -> Option<Self> {
-        let principal = extensions.get::<Principal>().map(|principal| Self::principal(principal.key()));
-        principal.or_else(|| extensions.get::<Self>().cloned())
+        Self::of_principal(extensions).or_else(|| extensions.get::<Self>().cloned())
+    }
+
+    /// The principal among the extensions, and nothing else.
+    pub(crate) fn of_principal(extensions: &Extensions) -> Option<Self> {
+        extensions.get::<Principal>().map(|principal| Self::principal(principal.key()))
     }
 
     /// A caller of whom nothing is known but its address. All addresses of an IPv6 network of 64 bits count as

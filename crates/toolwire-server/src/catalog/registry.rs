@@ -182,6 +182,11 @@ impl<R: Entry + 'static> Registry<R> {
         self.places.iter().flatten().filter(move |route| !may_hide || viewer.sees(&route.needs().access))
     }
 
+    /// All routes: for the server's own author, and for nobody who calls it.
+    pub(crate) fn iter_for_all(&self) -> impl Iterator<Item = &Arc<R>> {
+        self.places.iter().flatten()
+    }
+
     /// Whether a route may exist for one viewer and not for another one.
     pub(super) fn may_hide(&self, viewer: &Viewer<'_>) -> bool {
         self.trimmed > 0 || (self.scoped > 0 && viewer.policy().hide_without_scopes)

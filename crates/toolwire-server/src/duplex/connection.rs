@@ -21,9 +21,10 @@ use toolwire_transport::{FairQueue, Ledger, fair, ledger::Account};
 
 use super::batch::BatchAnswers;
 use crate::{
-    Context, Extensions, Principal, Server,
+    CallerId, CallerScope, Context, Extensions, Principal, Server,
     admission::{Admitted, Refusal, Requests, Waiting},
     engine::{Arrival, Call, EncodedResponse, Incoming, Outcome, Session},
+    observe::Presence,
 };
 
 /// One client.
@@ -33,6 +34,8 @@ pub(super) struct Connection {
     /// What the transport knows of the client, for each request.
     extensions: Extensions,
     ledger: Ledger,
+    id: CallerId,
+    _presence: Presence,
     session: OnceLock<Session>,
     requests: Requests,
     /// Everything that runs for the connection besides reading and writing.
@@ -63,11 +66,14 @@ impl Drop for Abort {
 impl Connection {
     pub(super) fn new(server: Server, extensions: Extensions, ledger: Ledger) -> Self {
         let limits = server.limits();
+        let id = CallerId::new(CallerScope::Connection);
         let queue_limits = fair::Limits { queue_bytes: limits.queued_bytes, ..fair::Limits::default() };
         Self {
             queue: FairQueue::charged(queue_limits, ledger.empty_charge(Account::AnswerBytes)),
             extensions,
             ledger,
+            id,
+            _presence: server.observers().connection(id),
             session: OnceLock::new(),
             requests: Requests::queued(limits),
             tasks: Mutex::default(),
@@ -145,7 +151,7 @@ impl Connection {
     ) {
         let answered = match incoming {
             Incoming::Request(request, origin) => {
-                let arrival = Arrival::new(&self.ledger, weight, self.extensions.clone());
+                let arrival = Arrival::new(&self.ledger, weight, self.extensions.clone()).by(self.id);
                 let arrival = match &reply_to {
                     ReplyTo::Lane => arrival.over(self.queue.clone()),
                     ReplyTo::Batch(all) => arrival.in_lane(all.lane()),

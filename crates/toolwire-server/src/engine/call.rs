@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Caller, Context, Extensions, Lack, Limits, Reply, Server,
+    Caller, CallerId, Context, Extensions, Lack, Limits, Reply, Server,
     admission::{Place, busy},
     ask::Asking,
     context::RequestParts,
@@ -38,6 +38,7 @@ pub struct Arrival<'a> {
     bytes: Weight,
     extensions: Extensions,
     way: Way,
+    connection: Option<CallerId>,
 }
 
 /// Where what a request sends before its answer goes.
@@ -58,12 +59,12 @@ enum Weight {
 impl<'a> Arrival<'a> {
     /// A request of so many bytes, charged to `ledger` until it is answered.
     pub fn new(ledger: &'a Ledger, bytes: usize, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, way: Way::Own }
+        Self { ledger, bytes: Weight::Uncharged(bytes), extensions, way: Way::Own, connection: None }
     }
 
     /// A request whose bytes were charged to `ledger` while they were read.
     pub fn charged(ledger: &'a Ledger, bytes: Charge, extensions: Extensions) -> Self {
-        Self { ledger, bytes: Weight::Charged(bytes), extensions, way: Way::Own }
+        Self { ledger, bytes: Weight::Charged(bytes), extensions, way: Way::Own, connection: None }
     }
 
     /// What the request sends before its answer goes out by `queue`, together with what others send. Otherwise it
@@ -71,6 +72,13 @@ impl<'a> Arrival<'a> {
     #[must_use]
     pub fn over(mut self, queue: FairQueue) -> Self {
         self.way = Way::Queue(queue);
+        self
+    }
+
+    /// The request came by this connection, as others did.
+    #[must_use]
+    pub(crate) fn by(mut self, connection: CallerId) -> Self {
+        self.connection = Some(connection);
         self
     }
 
@@ -153,7 +161,9 @@ impl Call {
                 Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
             RequestOrigin::Session(session) => (session.version(), session.caller().into()),
-            RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
+            RequestOrigin::Sessionless(version) => {
+                (*version, Caller::of_request(*version, None, arrival.connection).into())
+            }
         };
         if let Err(lack) = server.admit(&request, &peek, arrival.extensions.get()) {
             return Err(EncodedResponse::lacking(&request, version, lack));
@@ -172,6 +182,7 @@ impl Call {
             version,
             params,
             peek,
+            connection: arrival.connection,
             caller,
             outbox: match arrival.way {
                 Way::Own => Outbox::own(arrival.ledger.clone()),
@@ -183,6 +194,7 @@ impl Call {
             server: server.clone(),
         }
         .into_context();
+        server.observers().asked(&cx);
         if let Some(result) = session::answer(&origin, &cx) {
             return Err(EncodedResponse::of(&cx, result));
         }
@@ -203,6 +215,7 @@ impl Call {
             version: first.version,
             params: first.params.clone(),
             peek: Peek::of(&first.params).into(),
+            connection: first.connection,
             caller: first.caller.clone(),
             outbox,
             extensions: first.extensions.clone(),
@@ -420,7 +433,7 @@ impl EncodedResponse {
 fn check_meta(meta: Option<&MetaPeek>, limits: &Limits) -> Result<(), RpcError> {
     let Some(meta) = meta else { return Ok(()) };
     if let Some(text) = meta.log_level.as_deref()
-        && Caller::log_level(text).is_none()
+        && Caller::read_log_level(text).is_none()
     {
         return Err(RpcError::invalid_params(format!("unknown log level {text:?}")));
     }

@@ -26,6 +26,7 @@ use crate::{
     admission::busy,
     ask::Asks,
     notify::{Change, Filter, Subscriber},
+    observe::Presence,
 };
 
 /// What the handshake with a legacy client fixed, and what the client has asked for since. Cheap to clone.
@@ -42,6 +43,7 @@ struct Inner {
     asks: Asks,
     ledger: Ledger,
     _session: Charge,
+    _presence: Presence,
     _facts: Charge,
     /// The URIs that are subscribed to.
     uris: Mutex<Charge>,
@@ -99,13 +101,15 @@ impl Session {
             write_response(&request.id, |out| server.codec().write(version, result, out)).map_err(|_| {
                 refuse(&RpcError::internal("the description of the server could not be serialised"))
             })?;
+        let caller = Caller::from_handshake(version, params.capabilities, params.client_info);
         let session = Self(Arc::new(Inner {
+            _presence: server.observers().session(&caller),
             _session: session,
             _facts: facts,
             uris: Mutex::new(ledger.empty_charge(Account::SubscriptionBytes)),
             ledger,
             version,
-            caller: Caller::from_handshake(version, params.capabilities, params.client_info),
+            caller,
             initialized: AtomicBool::new(false),
             reader: Mutex::default(),
             subscriber: server.notify().subscribe(Filter::default()),

@@ -43,6 +43,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromContext for Args<T> 
     }
 
     fn describe(spec: &mut HandlerSpec) {
+        spec.is_sent::<Self>();
         spec.takes_arguments::<T>();
     }
 }
@@ -90,6 +91,10 @@ pub struct Uri<T>(pub T);
 impl<T: DeserializeOwned + Send> FromContext for Uri<T> {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         variables(cx).map(Self)
+    }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.is_sent::<Self>();
     }
 }
 

@@ -3,12 +3,15 @@
 pub(crate) mod args;
 mod log;
 mod progress;
+mod session;
 pub(crate) mod strings;
 
 pub use args::{Args, Extension, State, Uri};
 pub use log::Log;
 pub use progress::Progress;
 pub(crate) use progress::ProgressGuard;
+pub use session::Session;
+pub(crate) use session::{PrincipalSessions, SessionValues};
 
 use toolwire_protocol::wire::Meta;
 

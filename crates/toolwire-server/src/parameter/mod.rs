@@ -65,6 +65,7 @@ pub struct Given;
 
 impl<T: FromContext> Parameter<Extracted> for T {
     fn describe(spec: &mut HandlerSpec, _: Named) {
+        spec.extracts::<T>();
         T::describe(spec);
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Needs {
     pub(crate) problems: Vec<String>,
     /// What it asks of its callers.
     pub(crate) access: Access,
+    /// What the handler takes from the request by itself.
+    pub(crate) taken: Vec<&'static str>,
 }
 
 impl Needs {
@@ -39,6 +41,7 @@ impl Needs {
             logs: spec.logs,
             problems: spec.problems.clone(),
             access: Access::new(spec.principal),
+            taken: spec.taken.clone(),
         }
     }
 

@@ -8,4 +8,5 @@ mod asking;
 mod detached;
 mod offers;
 mod rough;
+mod sessions;
 mod wire;

@@ -1,7 +1,10 @@
 //! Telling clients that something has changed: one way to say it, whichever era listens.
 //!
 //! What is kept for a subscriber is a set of facts, not a queue of events: "the tools have changed" is true
-//! once, however often it was said. So a slow reader owes at most one message per fact.
+//! once, however often it was said. So a slow reader owes at most one message per fact. Only notifications of one's own
+//! are queued, as nothing is known of what they mean.
+
+mod custom;
 
 use std::{
     collections::BTreeSet,
@@ -12,12 +15,16 @@ use std::{
 };
 
 use bytes::Bytes;
+use serde::Serialize;
 use tokio::sync::Notify;
 use toolwire_protocol::{
     Method,
     envelope::write_notification,
     wire::{Meta, NotificationParams, ResourceUpdatedNotificationParams, SubscriptionFilter},
 };
+
+pub(crate) use custom::Custom;
+pub use custom::NotifyError;
 
 /// Tells clients about changes. Cheap to clone.
 ///
@@ -57,6 +64,38 @@ impl Notifier {
         self.publish(&Change::Updated(uri.into()));
     }
 
+    /// Sends a notification of one's own to everybody who wants it: all legacy sessions, and modern listeners whose
+    /// filter has its name with the value `true` and who have declared an extension of the same vendor. Says to how
+    /// many.
+    ///
+    /// It is not kept for a subscriber for whom 64 of them, or 256 KiB, wait already.
+    ///
+    /// ```
+    /// use toolwire_server::Server;
+    ///
+    /// let server = Server::builder("demo", "1.0").build().unwrap();
+    /// let params = serde_json::json!({ "load": 0.7 });
+    /// assert_eq!(server.notify().custom("acme/load", &params), Ok(0));
+    /// assert!(server.notify().custom("notifications/load", &params).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// When the name is one of the protocol, or the parameters are not an object.
+    pub fn custom<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<usize, NotifyError> {
+        let custom = Custom::new(method, params)?;
+        Ok(self.tell(|subscriber| subscriber.offer_custom(&custom)))
+    }
+
+    /// What clients want to hear of now, all of them together: nobody need look for changes of anything else.
+    pub fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        self.tell(|subscriber| {
+            subscriber.update(|filter| wanted.add(filter));
+            true
+        });
+        wanted
+    }
+
     /// How many subscribers there are: legacy sessions and `subscriptions/listen` requests.
     pub fn subscribers(&self) -> usize {
         let subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,20 +103,28 @@ impl Notifier {
     }
 
     fn publish(&self, change: &Change) {
+        self.tell(|subscriber| subscriber.offer(change));
+    }
+
+    /// Tells all subscribers, and says how many of them took it.
+    fn tell(&self, mut tell: impl FnMut(&Subscriber) -> bool) -> usize {
         let mut subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = 0;
         subscribers.retain(|subscriber| match subscriber.upgrade() {
             Some(subscriber) => {
-                subscriber.offer(change);
+                taken += usize::from(tell(&subscriber));
                 true
             }
             None => false,
         });
+        taken
     }
 
     pub(crate) fn subscribe(&self, filter: Filter) -> Arc<Subscriber> {
         let subscriber = Arc::new(Subscriber {
             filter: Mutex::new(filter),
             pending: Mutex::default(),
+            custom: Mutex::default(),
             changed: Notify::new(),
             notifier: self.clone(),
         });
@@ -101,6 +148,34 @@ impl Notifier {
     }
 }
 
+/// What clients want to hear of; see [`Notifier::wanted`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// Changes of the list of tools.
+    pub tools: bool,
+    /// Changes of the list of prompts.
+    pub prompts: bool,
+    /// Changes of the lists of resources and templates.
+    pub resources: bool,
+    /// The resources that are subscribed to. A subscription covers what lies below its URI.
+    pub uris: BTreeSet<String>,
+    /// Notifications of one's own, by name. Legacy sessions do not name any, and get them all.
+    pub custom: BTreeSet<String>,
+}
+
+impl Wanted {
+    fn add(&mut self, filter: &Filter) {
+        self.tools |= filter.tools;
+        self.prompts |= filter.prompts;
+        self.resources |= filter.resources;
+        self.uris.extend(filter.uris.iter().cloned());
+        if let CustomFilter::Named(names) = &filter.custom {
+            self.custom.extend(names.iter().cloned());
+        }
+    }
+}
+
 /// Something that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
@@ -108,6 +183,7 @@ pub(crate) enum Change {
     Prompts,
     Resources,
     Updated(String),
+    Custom(Custom),
 }
 
 impl Change {
@@ -117,6 +193,7 @@ impl Change {
             Self::Tools => Method::ToolListChanged,
             Self::Prompts => Method::PromptListChanged,
             Self::Resources => Method::ResourceListChanged,
+            Self::Custom(custom) => return custom.message(meta),
             Self::Updated(uri) => {
                 let mut params = ResourceUpdatedNotificationParams::new(uri);
                 params.meta = meta;
@@ -136,12 +213,26 @@ pub(crate) struct Filter {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) uris: BTreeSet<String>,
+    pub(crate) custom: CustomFilter,
+}
+
+/// Which notifications of a server's own a subscriber wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CustomFilter {
+    All,
+    Named(BTreeSet<String>),
+}
+
+impl Default for CustomFilter {
+    fn default() -> Self {
+        Self::Named(BTreeSet::new())
+    }
 }
 
 impl Filter {
     /// What a legacy client gets without asking.
     pub(crate) fn unsolicited() -> Self {
-        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new() }
+        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new(), custom: CustomFilter::All }
     }
 
     pub(crate) fn of(wanted: &SubscriptionFilter) -> Self {
@@ -151,6 +242,14 @@ impl Filter {
             prompts: on(wanted.prompts_list_changed),
             resources: on(wanted.resources_list_changed),
             uris: wanted.resource_subscriptions.iter().flatten().cloned().collect(),
+            custom: CustomFilter::Named(wanted.extra.iter().map(|(name, _)| name.to_owned()).collect()),
+        }
+    }
+
+    fn wants_custom(&self, method: &str) -> bool {
+        match &self.custom {
+            CustomFilter::All => true,
+            CustomFilter::Named(names) => names.contains(method),
         }
     }
 
@@ -162,6 +261,7 @@ impl Filter {
             Change::Updated(uri) => {
                 self.uris.contains(uri) || self.uris.iter().any(|parent| is_below(uri, parent))
             }
+            Change::Custom(custom) => self.wants_custom(custom.method()),
         }
     }
 }
@@ -176,16 +276,33 @@ fn is_below(uri: &str, parent: &str) -> bool {
 pub(crate) struct Subscriber {
     filter: Mutex<Filter>,
     pending: Mutex<BTreeSet<Change>>,
+    custom: Mutex<custom::Waiting>,
     changed: Notify,
     notifier: Notifier,
 }
 
 impl Subscriber {
-    fn offer(&self, change: &Change) {
-        if self.filter.lock().unwrap_or_else(PoisonError::into_inner).wants(change) {
+    /// Says whether the subscriber will hear of it.
+    fn offer(&self, change: &Change) -> bool {
+        let wanted = self.update(|filter| filter.wants(change));
+        if wanted {
             self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(change.clone());
             self.changed.notify_one();
         }
+        wanted
+    }
+
+    fn offer_custom(&self, custom: &Custom) -> bool {
+        if !self.update(|filter| filter.wants_custom(custom.method())) {
+            return false;
+        }
+        let taken = self.custom.lock().unwrap_or_else(PoisonError::into_inner).push(custom);
+        if taken {
+            self.changed.notify_one();
+        } else {
+            tracing::debug!(method = custom.method(), "a subscriber is slow; a notification was dropped");
+        }
+        taken
     }
 
     /// Changes what the subscriber wants.
@@ -198,6 +315,9 @@ impl Subscriber {
         loop {
             if let Some(change) = self.pending.lock().unwrap_or_else(PoisonError::into_inner).pop_first() {
                 return Some(change);
+            }
+            if let Some(custom) = self.custom.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Some(Change::Custom(custom));
             }
             if self.notifier.0.closed.load(Ordering::Acquire) {
                 return None;
