@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Mutex, OnceLock},
+    sync::Mutex,
     task::{Context as Task, Poll},
     time::Duration,
 };
@@ -155,14 +155,14 @@ impl Call {
         origin: RequestOrigin,
         arrival: Arrival<'_>,
     ) -> Result<Self, EncodedResponse> {
-        let (version, caller) = match &origin {
+        let (version, known_caller) = match &origin {
             RequestOrigin::Modern(version) => match check_meta(peek.meta.as_ref(), server.limits()) {
-                Ok(()) => (*version, OnceLock::new()),
+                Ok(()) => (*version, None),
                 Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
-            RequestOrigin::Session(session) => (session.version(), session.caller().into()),
+            RequestOrigin::Session(session) => (session.version(), Some(session.caller())),
             RequestOrigin::Sessionless(version) => {
-                (*version, Caller::of_request(*version, None, arrival.connection).into())
+                (*version, Some(Caller::of_request(*version, None, arrival.connection)))
             }
         };
         if let Err(lack) = server.admit(&request, &peek, arrival.extensions.get()) {
@@ -183,7 +183,7 @@ impl Call {
             params,
             peek,
             connection: arrival.connection,
-            caller,
+            known_caller,
             outbox: match arrival.way {
                 Way::Own => Outbox::own(arrival.ledger.clone()),
                 Way::Queue(queue) => Outbox::shared(queue),
@@ -216,7 +216,7 @@ impl Call {
             params: first.params.clone(),
             peek: Peek::of(&first.params).into(),
             connection: first.connection,
-            caller: first.caller.clone(),
+            known_caller: first.known_caller.clone(),
             outbox,
             extensions: first.extensions.clone(),
             asking: first.asking.clone(),

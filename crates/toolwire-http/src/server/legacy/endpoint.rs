@@ -93,14 +93,14 @@ impl LegacyEndpoint {
     }
 
     /// Finds the session of a request that names it by `id`.
-    pub(crate) fn find(&self, id: Option<&str>, principal: Option<PrincipalKey>) -> SessionLookup {
+    pub(crate) fn find(&self, id: Option<&[u8]>, principal: Option<PrincipalKey>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
             (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::none(LegacyView::Off),
             (Legacy::Stateless, _) => return SessionLookup::none(LegacyView::Sessionless),
             (Legacy::Sessions, _) => {}
         }
         let Some(id) = id else { return SessionLookup::none(LegacyView::NoPeer) };
-        let id = SessionId::parse(id.as_bytes());
+        let id = SessionId::parse(id);
         let found = id.and_then(|id| self.sessions.find(&id, principal));
         // One that is somebody else's is as unknown as one that never was.
         found.map_or(SessionLookup::none(LegacyView::UnknownSession), SessionLookup::found)
@@ -266,7 +266,7 @@ impl LegacyEndpoint {
             let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");
             return Err(Denial::new(StatusCode::BAD_REQUEST, error));
         }
-        let found = self.find(head.session_id.text(), principal);
+        let found = self.find(head.session_id.bytes(), principal);
         match (found.session, found.view) {
             (Some(session), _) => Ok(session),
             (None, LegacyView::UnknownSession) => Err(Denial::of(&Fault::UnknownSession)),
