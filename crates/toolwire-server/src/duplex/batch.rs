@@ -1,6 +1,9 @@
 //! Batches, which exist in 2025-03-26 alone: an array of messages in, an array of answers out.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    task::Context as Task,
+};
 
 use bytes::Bytes;
 use toolwire_transport::{
@@ -59,7 +62,7 @@ impl BatchAnswers {
 
 impl Connection {
     /// Handles one batch. Its requests run side by side, each let in like any other; their answers leave together.
-    pub(super) async fn batch(self: &Arc<Self>, bytes: &Bytes) {
+    pub(super) fn batch(self: &Arc<Self>, bytes: &Bytes, task: &mut Task<'_>) {
         let session = self.session();
         let view = session.map_or_else(|| self.server.without_session(), Session::view);
         let messages = match self.server.receive_batch(bytes, None, view, session) {
@@ -74,7 +77,7 @@ impl Connection {
         // Each holds on to the bytes of the whole batch, and none of them weighs more than its share.
         let weight = bytes.len().div_ceil(messages.len().max(1));
         for (incoming, peek) in messages {
-            self.take_in(incoming, peek, weight, ReplyTo::Batch(Arc::clone(&all))).await;
+            self.take_in(incoming, peek, weight, ReplyTo::Batch(Arc::clone(&all)), task);
         }
     }
 }

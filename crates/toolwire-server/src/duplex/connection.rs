@@ -2,10 +2,10 @@
 
 use std::{
     fmt,
-    future::{Future, poll_fn},
+    future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    task::Poll,
+    task::{Context as Task, Poll},
 };
 
 use bytes::Bytes;
@@ -96,7 +96,8 @@ impl Connection {
         self.requests.close();
     }
 
-    pub(super) async fn handle(self: &Arc<Self>, bytes: &Bytes) {
+    /// Takes a message in. Never waits: what is not done at its first poll, which is made here, gets a task.
+    pub(super) fn handle(self: &Arc<Self>, bytes: &Bytes, task: &mut Task<'_>) {
         let limit = self.server.limits().message_bytes;
         if bytes.len() > limit {
             return self.refuse_oversized(&LineTooLong { limit }, &Outline::of(bytes));
@@ -106,9 +107,9 @@ impl Connection {
                 let session = self.session.get();
                 let view = session.map_or_else(|| self.server.without_session(), Session::view);
                 let incoming = self.server.receive(message, &peek, None, view, session);
-                self.take_in(incoming, peek, bytes.len(), ReplyTo::Lane).await;
+                self.take_in(incoming, peek, bytes.len(), ReplyTo::Lane, task);
             }
-            Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => self.batch(bytes).await,
+            Err(fault) if fault.kind == FaultKind::Batch && self.takes_batches() => self.batch(bytes, task),
             Err(fault) => self.refuse_envelope(&fault),
         }
     }
@@ -132,12 +133,13 @@ impl Connection {
     }
 
     /// Does what is to be done with a message of so many bytes.
-    pub(super) async fn take_in(
+    pub(super) fn take_in(
         self: &Arc<Self>,
         incoming: Incoming,
         peek: Box<Peek>,
         weight: usize,
         reply_to: ReplyTo,
+        task: &mut Task<'_>,
     ) {
         let answered = match incoming {
             Incoming::Request(request, origin) => {
@@ -147,7 +149,7 @@ impl Connection {
                     ReplyTo::Batch(all) => arrival.in_lane(all.lane()),
                 };
                 match Call::new(&self.server, request, peek, origin, arrival) {
-                    Ok(call) => return self.start(Waiting { call, reply_to }).await,
+                    Ok(call) => return self.start(Waiting { call, reply_to }, task),
                     Err(answered) => answered,
                 }
             }
@@ -177,14 +179,14 @@ impl Connection {
     }
 
     /// Runs a request if there is room, or lets it wait its turn, or refuses it.
-    async fn start(self: &Arc<Self>, waiting: Waiting) {
+    fn start(self: &Arc<Self>, waiting: Waiting, task: &mut Task<'_>) {
         let admitted = if self.queue.queued_bytes() > self.server.limits().queued_bytes {
             Admitted::Refused(waiting, Refusal::SlowReader)
         } else {
             self.requests.admit(waiting)
         };
         match admitted {
-            Admitted::Now(waiting) => self.first_poll(waiting).await,
+            Admitted::Now(waiting) => self.first_poll(waiting, task),
             Admitted::Queued => {}
             Admitted::Refused(Waiting { call, reply_to }, refusal) => {
                 let answered = call.refuse(refusal.rpc_error());
@@ -194,11 +196,11 @@ impl Connection {
     }
 
     /// Most handlers are done at their first poll, and need no task.
-    async fn first_poll(self: &Arc<Self>, mut waiting: Waiting) {
+    fn first_poll(self: &Arc<Self>, mut waiting: Waiting, task: &mut Task<'_>) {
         let slow_routes = self.server.slow_routes();
         if !slow_routes.has(waiting.call.context()) {
             let started = slow_routes.start();
-            let polled = poll_fn(|task| Poll::Ready(Pin::new(&mut waiting.call).poll(task))).await;
+            let polled = Pin::new(&mut waiting.call).poll(task);
             slow_routes.note(waiting.call.context(), started);
             if let Poll::Ready(outcome) = polled {
                 return self.reply(&waiting, outcome, None);

@@ -9,7 +9,7 @@ mod accept;
 mod batch;
 mod connection;
 
-use std::{error::Error, fmt, io, sync::Arc};
+use std::{error::Error, fmt, future::poll_fn, io, pin::pin, sync::Arc, task::Poll};
 
 use tokio::time::timeout;
 use toolwire_transport::{Duplex, Ledger, Source, internal::AbortOnDrop, write_loop};
@@ -104,26 +104,33 @@ async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(),
 
 async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result<(), ServeError> {
     let shutdown = connection.server.shutting_down().clone();
+    // One for all messages: to begin and to end listening takes a lock.
+    let mut stopping = pin!(shutdown.cancelled());
     loop {
         if connection.queue.queued_bytes() > 2 * connection.server.limits().queued_bytes {
             // The client reads nothing, and not even refusals fit any more.
             tokio::select! {
                 biased;
-                () = shutdown.cancelled() => return Ok(()),
+                () = &mut stopping => return Ok(()),
                 () = connection.queue.room() => {}
             }
         }
         if shutdown.is_cancelled() {
             return Ok(());
         }
-        // Listening for the shutdown takes a lock, so it is done only when there is nothing to read.
         let received = tokio::select! {
             biased;
             received = source.receive() => received,
-            () = shutdown.cancelled() => return Ok(()),
+            () = &mut stopping => return Ok(()),
         };
         match received {
-            Ok(Some(bytes)) => connection.handle(&bytes).await,
+            Ok(Some(bytes)) => {
+                poll_fn(|task| {
+                    connection.handle(&bytes, task);
+                    Poll::Ready(())
+                })
+                .await;
+            }
             Ok(None) => return Ok(()),
             Err(error) if error.is_fatal() => return Err(ServeError(io::Error::other(error))),
             Err(error) => connection.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
