@@ -52,8 +52,10 @@ pub(crate) struct RequestInner {
     pub(crate) version: Version,
     pub(crate) params: Params,
     pub(crate) peek: Box<Peek>,
-    /// Made when a handler of a modern request first asks; there from the start for a legacy one.
-    pub(crate) caller: OnceLock<Caller>,
+    /// What is known of the caller from the start, as it is of a legacy one.
+    pub(crate) known_caller: Option<Caller>,
+    /// What the request says of its caller; read when a handler first asks.
+    pub(crate) told_caller: OnceLock<Caller>,
     pub(crate) outbox: Outbox,
     /// Made when it is first needed, as it is only for requests that take their time.
     pub(crate) cancel: OnceLock<Cancel>,
@@ -103,7 +105,8 @@ impl Context {
 
     /// What is known of the caller.
     pub fn caller(&self) -> &Caller {
-        self.0.caller.get_or_init(|| Caller::of_request(self.0.version, self.0.peek.meta.as_ref()))
+        let told = || Caller::of_request(self.0.version, self.0.peek.meta.as_ref());
+        self.0.known_caller.as_ref().unwrap_or_else(|| self.0.told_caller.get_or_init(told))
     }
 
     /// The `_meta` of the request, without what the protocol itself reads from it being lost.
@@ -250,6 +253,11 @@ impl Principal {
 pub struct Extensions(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Extensions {
+    /// With room for so many values.
+    pub fn with_capacity(values: usize) -> Self {
+        Self(Vec::with_capacity(values))
+    }
+
     /// Adds a value, replacing one of the same type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         let id = TypeId::of::<T>();

@@ -144,13 +144,13 @@ impl Call {
         origin: RequestOrigin,
         arrival: Arrival<'_>,
     ) -> Result<Self, EncodedResponse> {
-        let (version, caller) = match &origin {
+        let (version, known_caller) = match &origin {
             RequestOrigin::Modern(version) => match check_meta(peek.meta.as_ref(), server.limits()) {
-                Ok(()) => (*version, OnceLock::new()),
+                Ok(()) => (*version, None),
                 Err(error) => return Err(EncodedResponse::error(&request, *version, error)),
             },
-            RequestOrigin::Session(session) => (session.version(), session.caller().into()),
-            RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
+            RequestOrigin::Session(session) => (session.version(), Some(session.caller())),
+            RequestOrigin::Sessionless(version) => (*version, Some(Caller::of_request(*version, None))),
         };
         let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
         let place = match arrival.bytes {
@@ -165,7 +165,8 @@ impl Call {
             version,
             params,
             peek,
-            caller,
+            known_caller,
+            told_caller: OnceLock::new(),
             outbox: match arrival.way {
                 Way::Own => Outbox::own(arrival.ledger.clone()),
                 Way::Queue(queue) => Outbox::shared(queue),
@@ -206,7 +207,8 @@ impl Call {
             version: first.version,
             params: first.params.clone(),
             peek: Peek::of(&first.params).into(),
-            caller: first.caller.clone(),
+            known_caller: first.known_caller.clone(),
+            told_caller: first.told_caller.clone(),
             outbox,
             cancel: cx.cancel().clone().into(),
             extensions: first.extensions.clone(),
