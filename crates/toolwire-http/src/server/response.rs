@@ -11,15 +11,26 @@ use super::Body;
 /// How many headers a map may have room for that is kept for the next request.
 const KEPT_HEADERS: usize = 32;
 
-/// Lets the headers of a complete response take the place of those of its request. The HTTP implementation reads the next
-/// request into what is left of a response, and then finds room for it there.
-pub(crate) fn reuse(headers: &mut HeaderMap, response: &mut Response<Body>) {
-    if !response.body().is_stream() && headers.capacity() <= KEPT_HEADERS {
+/// Gives a response the headers that its body asks for. Those of a complete response take the place of those of its
+/// request, if nobody else has them: the HTTP implementation reads the next request into what is left of a response,
+/// and then finds room for it there.
+pub(crate) fn complete(request: Option<&mut HeaderMap>, response: &mut Response<Body>) {
+    if let Some(headers) = request
+        && !response.body().is_stream()
+        && headers.capacity() <= KEPT_HEADERS
+    {
         headers.clear();
-        headers.extend(std::mem::take(response.headers_mut()));
+        if !response.headers().is_empty() {
+            headers.extend(std::mem::take(response.headers_mut()));
+        }
         *response.headers_mut() = std::mem::take(headers);
     }
+    if response.body().is_json() {
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    }
 }
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A status and nothing else.
 pub(crate) fn empty(status: StatusCode) -> Response<Body> {
@@ -32,12 +43,21 @@ pub(crate) fn empty(status: StatusCode) -> Response<Body> {
 pub(crate) fn json(status: u16, body: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::full(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response
+}
+
+/// An answer as nearly all of them are. Its media type is left to [`complete`], which has room for it already: headers
+/// that are made here and moved there take 500 instructions.
+pub(crate) fn answer(body: Bytes) -> Response<Body> {
+    Response::new(Body::json(body))
 }
 
 /// The answer to a request. One that is refused as busy can be sent again soon.
 pub(crate) fn encoded(answer: EncodedResponse) -> Response<Body> {
+    if answer.status == StatusCode::OK.as_u16() {
+        return self::answer(answer.body);
+    }
     let mut response = json(answer.status, answer.body);
     if answer.status == StatusCode::TOO_MANY_REQUESTS.as_u16() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -95,7 +115,7 @@ mod tests {
         response.headers_mut().append("vary", HeaderValue::from_static("x"));
         response.headers_mut().append("vary", HeaderValue::from_static("y"));
         let before = response.headers().clone();
-        reuse(&mut spare, &mut response);
+        complete(Some(&mut spare), &mut response);
         assert_eq!(*response.headers(), before);
         assert_eq!(response.headers().capacity(), room);
         assert!(spare.is_empty());
@@ -105,11 +125,22 @@ mod tests {
     fn what_is_large_is_not_kept_nor_anything_for_a_stream() {
         let mut spare = request(KEPT_HEADERS * 4);
         let mut response = json(200, Bytes::from_static(b"{}"));
-        reuse(&mut spare, &mut response);
+        complete(Some(&mut spare), &mut response);
         assert_eq!((response.headers().len(), spare.len()), (1, 3));
         let mut spare = request(16);
         let mut response = events(Nothing);
-        reuse(&mut spare, &mut response);
+        complete(Some(&mut spare), &mut response);
         assert_eq!((response.headers().len(), spare.len()), (3, 3));
+    }
+
+    #[test]
+    fn an_answer_has_its_media_type_wherever_its_headers_come_from() {
+        for mut spare in [None, Some(request(16)), Some(request(KEPT_HEADERS * 4))] {
+            let mut response = answer(Bytes::from_static(b"{}"));
+            complete(spare.as_mut(), &mut response);
+            let mut expected = HeaderMap::new();
+            expected.insert(header::CONTENT_TYPE, JSON);
+            assert_eq!(*response.headers(), expected);
+        }
     }
 }

@@ -188,9 +188,7 @@ impl Shared {
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
-        if let Some(parts) = Arc::get_mut(&mut parts) {
-            response::reuse(&mut parts.headers, &mut response);
-        }
+        response::complete(Arc::get_mut(&mut parts).map(|parts| &mut parts.headers), &mut response);
         response.body_mut().hold(serving);
         response
     }
@@ -312,7 +310,7 @@ impl Shared {
             return ControlFlow::Break(leaving(Some(&request.id)));
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.bytes(), principal.as_deref());
         let view = HeaderView {
             protocol_version: head.protocol_version.text(),
             method: head.method.text(),
@@ -413,7 +411,7 @@ impl Shared {
             return leaving(None);
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.bytes(), principal.as_deref());
         let header = head.protocol_version.text();
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
@@ -441,9 +439,12 @@ enum Asked {
     Legacy(PendingResponse),
 }
 
+/// How much is attached to a request at most: itself, who sent it, and the stream of its answer.
+const ATTACHED: usize = 3;
+
 /// Makes the HTTP request available to handlers, as [`HttpRequest`](super::HttpRequest), and tells them who sent it.
 pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
-    let mut extensions = Extensions::default();
+    let mut extensions = Extensions::with_capacity(ATTACHED);
     if let Some(principal) = parts.extensions.get::<Principal>() {
         extensions.insert(principal.clone());
     } else if let Some(peer) = parts.extensions.get::<PeerAddr>() {

@@ -36,22 +36,33 @@ pub struct Body {
     source: Option<Pin<Box<dyn Stream<Item = Bytes> + Send>>>,
     /// The request that this answers, which is open until the body has been taken.
     request: Option<OpenRequest>,
+    /// Whether its response is still to be told that it is JSON.
+    json: bool,
 }
 
 impl Body {
     /// No content.
     pub const fn empty() -> Self {
-        Self { ready: Bytes::new(), source: None, request: None }
+        Self { ready: Bytes::new(), source: None, request: None, json: false }
     }
 
     /// Content that is there already.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self { ready: bytes.into(), source: None, request: None }
+        Self { ready: bytes.into(), source: None, request: None, json: false }
     }
 
     /// Whatever the stream gives, until it ends.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self { ready: Bytes::new(), source: Some(Box::pin(stream)), request: None }
+        Self { ready: Bytes::new(), source: Some(Box::pin(stream)), request: None, json: false }
+    }
+
+    /// A JSON text, whose response is still to be given its media type.
+    pub(crate) fn json(bytes: Bytes) -> Self {
+        Self { json: true, ..Self::full(bytes) }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
     }
 
     pub(crate) fn is_stream(&self) -> bool {

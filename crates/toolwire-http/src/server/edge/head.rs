@@ -80,6 +80,12 @@ impl<'a> Field<'a> {
         self.only().into_iter().chain(all.into_iter().flatten())
     }
 
+    /// The same as bytes, for whoever checks each of them.
+    pub(crate) fn bytes(self) -> Option<&'a [u8]> {
+        let value = self.first?;
+        Some(if self.again { UNREADABLE.as_bytes() } else { value.as_bytes() })
+    }
+
     /// Its text; one that is duplicated or cannot be read has a text that equals nothing.
     pub(crate) fn text(self) -> Option<&'a str> {
         let value = self.first?;

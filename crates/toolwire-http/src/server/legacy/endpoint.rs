@@ -102,14 +102,14 @@ impl LegacyEndpoint {
     }
 
     /// Finds the session of a request that names it by `id`.
-    pub(crate) fn find(&self, id: Option<&str>, principal: Option<&str>) -> SessionLookup {
+    pub(crate) fn find(&self, id: Option<&[u8]>, principal: Option<&str>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
             (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
             (Legacy::Stateless, _) => return SessionLookup::Sessionless,
             (Legacy::Sessions, _) => {}
         }
         let Some(id) = id else { return SessionLookup::Unnamed };
-        let id = SessionId::parse(id.as_bytes());
+        let id = SessionId::parse(id);
         let found = id.and_then(|id| self.sessions.find(&id, principal));
         found.map_or(SessionLookup::Unknown, SessionLookup::Found)
     }
@@ -258,7 +258,7 @@ impl LegacyEndpoint {
     /// The session of a request without a body.
     fn session_of(&self, head: &Head<'_>, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
         let version = head.protocol_version.text().map(VersionField::of);
-        match self.find(head.session_id.text(), principal) {
+        match self.find(head.session_id.bytes(), principal) {
             SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),
             _ if matches!(version, Some(VersionField::Unknown(_))) => {
                 let error = RpcError::invalid_request("MCP-Protocol-Version names an unknown version");

@@ -107,7 +107,7 @@ impl PostResponse {
         }
         state.phase = Phase::Json;
         drop(state);
-        Ok(response::json(200, answer))
+        Ok(response::answer(answer))
     }
 
     /// Takes one answer.

@@ -52,7 +52,7 @@ fn initialized(endpoint: &LegacyEndpoint) -> HeaderMap {
 }
 
 fn find(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> SessionLookup {
-    endpoint.find(Head::of(headers).session_id.text(), None)
+    endpoint.find(Head::of(headers).session_id.bytes(), None)
 }
 
 async fn open_stream(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> Response<Body> {

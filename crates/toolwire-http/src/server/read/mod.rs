@@ -82,12 +82,11 @@ fn is_json(content_type: &str) -> bool {
 
 /// Checks the media types of a POST.
 pub(crate) fn media_types(head: &Head<'_>, headers: &HeaderMap) -> Result<Accepts, Unreadable> {
-    let content_type = head.content_type.text().unwrap_or_default();
-    if content_type != JSON && !is_json(content_type) {
+    let usual = head.content_type.only().is_some_and(|value| value.as_bytes() == JSON.as_bytes());
+    if !usual && !is_json(head.content_type.text().unwrap_or_default()) {
         return Err(Unreadable::MediaType);
     }
-    let encoding = head.content_encoding.text().unwrap_or("identity");
-    if !encoding.eq_ignore_ascii_case("identity") {
+    if head.content_encoding.text().is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
         return Err(Unreadable::Encoding);
     }
     let accepts = match head.accept.only() {
