@@ -13,7 +13,11 @@ use std::{
 use tokio::{task::AbortHandle, time::Instant};
 use toolwire_server::{Limits, engine::Session};
 
-use super::{event_log::EventLog, id::SessionId, session::HttpSession};
+use super::{
+    event_log::EventLog,
+    id::{IdHashing, SessionId},
+    session::HttpSession,
+};
 use crate::server::HttpLimits;
 
 /// For how long a session must have been idle before another one may take its place.
@@ -40,7 +44,7 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct Table {
-    sessions: HashMap<SessionId, Arc<HttpSession>>,
+    sessions: HashMap<SessionId, Arc<HttpSession>, IdHashing>,
     /// Who may make room when the table is full, the first to go at the end.
     candidates: Vec<SessionId>,
     /// When nobody was found who may.
@@ -132,7 +136,7 @@ impl Sessions {
         if !left {
             // Whoever comes next starts it again. The room that many sessions took goes back as well.
             table.sweeper = None;
-            table.sessions = HashMap::new();
+            table.sessions = HashMap::default();
         }
         drop(table);
         close(&expired);
