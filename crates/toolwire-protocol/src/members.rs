@@ -9,7 +9,7 @@ use crate::scan::Scanner;
 ///
 /// Says whether the text is a JSON object whose names can be read.
 pub fn for_each_member<'a>(text: &'a str, mut member: impl FnMut(Cow<'a, str>, &'a str)) -> bool {
-    let mut scanner = Scanner::new(text);
+    let mut scanner = Scanner::without_flaws(text);
     let mut named = true;
     let passed = scanner.object(|scanner, name| {
         let value = scanner.value()?;

@@ -136,8 +136,13 @@ impl Peek {
         let fault = &mut self.fault;
         match name {
             Some("_meta") => {
-                let meta = MetaPeek::scan(scanner, bytes)?;
-                put(&mut self.meta, fault, "_meta", "an object", meta);
+                if scanner.peek() == Some(b'{') {
+                    // Filled where it stays: it is large.
+                    self.meta.insert(MetaPeek::default()).scan(scanner, bytes)?;
+                } else {
+                    scanner.value()?;
+                    put(&mut self.meta, fault, "_meta", "an object", None);
+                }
             }
             Some("name") => put(&mut self.name, fault, "name", "a string", string(scanner)?),
             Some("arguments") => {
@@ -224,17 +229,13 @@ fn put<T>(
 }
 
 impl MetaPeek {
-    /// Looks at the value that the scanner stands before; `None` if it is no object.
-    fn scan(scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<Option<Self>, Malformed> {
-        if scanner.peek() != Some(b'{') {
-            return scanner.value().map(|_| None);
-        }
-        let mut meta = Self::default();
+    /// Looks at the object that the scanner stands before.
+    fn scan(&mut self, scanner: &mut Scanner<'_>, bytes: &Bytes) -> Result<(), Malformed> {
         let raw = scanner.span(|scanner| {
-            scanner.object(|scanner, name| meta.member(scanner, name.text().as_deref(), bytes))
+            scanner.object(|scanner, name| self.member(scanner, name.text().as_deref(), bytes))
         })?;
-        meta.raw = slice(bytes, raw);
-        Ok(Some(meta))
+        self.raw = slice(bytes, raw);
+        Ok(())
     }
 
     fn member(

@@ -58,6 +58,11 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, depth: 0, names: Names::new(text), flaw: None }
     }
 
+    /// The same for a walk on which nobody asks for a flaw, so that names need not be compared.
+    pub(crate) const fn without_flaws(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0, names: Names::not_compared(), flaw: None }
+    }
+
     /// The first byte of what comes next, past white space.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();

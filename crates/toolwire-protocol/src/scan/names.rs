@@ -30,12 +30,12 @@ struct Name {
 
 impl Names {
     pub(super) const fn new(text: &str) -> Self {
-        Self {
-            kept: [Name { start: 0, length: 0 }; ROOM],
-            used: 0,
-            base: 0,
-            unsure: text.len() > u32::MAX as usize,
-        }
+        Self { unsure: text.len() > u32::MAX as usize, ..Self::not_compared() }
+    }
+
+    /// Keeps none.
+    pub(super) const fn not_compared() -> Self {
+        Self { kept: [Name { start: 0, length: 0 }; ROOM], used: 0, base: 0, unsure: true }
     }
 
     pub(super) const fn are_unsure(&self) -> bool {
@@ -44,8 +44,10 @@ impl Names {
 
     #[inline]
     pub(super) fn open(&mut self) {
-        self.push(self.base, 0);
-        self.base = self.used;
+        if !self.unsure {
+            self.push(self.base, 0);
+            self.base = self.used;
+        }
     }
 
     #[inline]
@@ -100,8 +102,7 @@ impl Name {
 /// It takes time by the length of the text and the logarithm of the number of its names, whatever they are.
 #[cold]
 pub(super) fn duplicate(text: &str) -> Option<Box<str>> {
-    let mut scanner = Scanner::new(text);
-    scanner.names.unsure = true;
+    let mut scanner = Scanner::without_flaws(text);
     let mut found = None;
     // The walk is broken off at the first one, so it then ends as if something were wrong.
     let _ = search(&mut scanner, &mut found);
