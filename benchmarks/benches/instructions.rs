@@ -34,7 +34,9 @@ fn parse(message: Bytes) -> Bytes {
 }
 
 fn open_pipe(era: Era, dummies: usize, operation: Operation) -> (Pipe, Bytes) {
-    (Pipe::open(era, dummies).expect("a pipe"), operation.request(era))
+    // Made first, so that it takes nothing that the calls before have left for the next one.
+    let request = operation.request(era);
+    (Pipe::open(era, dummies).expect("a pipe"), request)
 }
 
 fn open_traced_pipe(era: Era) -> (Pipe, Bytes) {

@@ -27,6 +27,9 @@ const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
     r#""capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#
 );
+/// How often each operation is called before one is measured. A server looks at the clock for each of its first requests,
+/// and later for one in sixteen.
+const WARM_UP: usize = 5;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// What is measured.
@@ -72,8 +75,8 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Starts a server with this many tools that are not called, shakes hands if the era wants it, and calls once,
-    /// so that nothing is measured that happens only the first time.
+    /// Starts a server with this many tools that are not called, shakes hands if the era wants it, and calls a few
+    /// times, so that nothing is measured that happens only at first.
     ///
     /// # Errors
     /// When it does not work, which would be a mistake here.
@@ -88,7 +91,7 @@ impl Pipe {
             pipe.call(&INITIALIZE.into())?;
             pipe.runtime.block_on(pipe.sink.send(INITIALIZED.into()))?;
         }
-        for operation in [Operation::Echo, Operation::List] {
+        for operation in [Operation::Echo, Operation::List].repeat(WARM_UP) {
             pipe.call(&operation.request(era))?;
         }
         Ok(pipe)
@@ -117,7 +120,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts a server with this many legacy sessions, of which the last one is used, and calls once.
+    /// Starts a server with this many legacy sessions, of which the last one is used, and calls a few times.
     ///
     /// # Errors
     /// When it does not work, which would be a mistake here.
@@ -132,7 +135,7 @@ impl Endpoint {
             let request = endpoint.post(INITIALIZED.into())?;
             endpoint.call(request)?;
         }
-        for operation in [Operation::Echo, Operation::List] {
+        for operation in [Operation::Echo, Operation::List].repeat(WARM_UP) {
             let request = endpoint.request(operation)?;
             endpoint.call(request)?;
         }

@@ -91,8 +91,12 @@ impl IdHasher {
 impl Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| self.add(u64::from(*byte)));
+        for word in words {
+            self.add(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
+            self.add(u64::from(*byte));
+        }
     }
 
     fn finish(&self) -> u64 {
