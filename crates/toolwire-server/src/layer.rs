@@ -44,6 +44,9 @@ impl Service<Context> for Route {
     }
 
     fn call(&mut self, cx: Context) -> Answer {
+        if cx.0.journal.get().is_some() {
+            cx.journal().called_again();
+        }
         // A layer sees how each round ends, also one that ends with questions.
         rounds::ending_with_questions(cx.clone(), self.0.call(cx))
     }

@@ -30,6 +30,8 @@ pub(crate) struct Journal {
     /// What this run has asked so far and got no answer to.
     open: Vec<Open>,
     /// The steps that this run has come by, remembered or not.
+    steps_taken: BTreeSet<String>,
+    /// How they stand.
     steps: BTreeMap<String, Step>,
     /// Steps of `once` that are running; while one is, the handler is not dropped.
     running: usize,
@@ -136,6 +138,7 @@ impl Journal {
             Some(Step::Running | Step::Given) => return Err(AskError::StepNamedTwice(name.to_owned())),
             Some(Step::Failed) | None => {}
         }
+        self.steps_taken.insert(name.to_owned());
         let known = self.now.steps.get(name).cloned();
         self.steps.insert(name.to_owned(), if known.is_some() { Step::Given } else { Step::Running });
         self.running += usize::from(known.is_none());
@@ -163,6 +166,12 @@ impl Journal {
         {
             driver.wake_by_ref();
         }
+    }
+
+    /// A layer calls the handler, maybe not for the first time: what it has done before is remembered, and its names are
+    /// free again.
+    pub(crate) fn called_again(&mut self) {
+        self.steps.retain(|_, step| *step == Step::Running);
     }
 
     /// Whether the handler waits for answers and nothing else. To be asked after the handler was polled and
@@ -196,6 +205,7 @@ impl Journal {
     pub(crate) fn rerun(&mut self) {
         self.open.clear();
         self.steps.clear();
+        self.steps_taken.clear();
         self.unnamed = 0;
         self.suspended = false;
         let left = self.leave();
@@ -242,7 +252,7 @@ impl Journal {
 
     /// What this run has asked and which steps it came by, to be compared with another run.
     pub(crate) fn footprint(&self) -> Footprint {
-        Footprint { questions: self.now.asked.clone(), steps: self.steps.keys().cloned().collect() }
+        Footprint { questions: self.now.asked.clone(), steps: self.steps_taken.clone() }
     }
 
     /// The journal as it was when this run began, except that steps which have been taken stay taken.
@@ -317,6 +327,17 @@ mod tests {
         assert_eq!(again.step("a"), Ok(Some(result())), "in another run it is found");
         assert_eq!(again.step("a"), twice, "once");
         assert_eq!(again.step("b"), Ok(None), "it was never recorded");
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_a_layer_calls_again_finds_its_steps() {
+        let mut journal = Journal::default();
+        run(&mut journal, "a").await;
+        assert_eq!(journal.step("b"), Ok(None));
+        journal.called_again();
+        assert_eq!(journal.step("a"), Ok(Some(result())));
+        assert!(journal.step("b").is_err(), "it still runs");
+        assert_eq!(journal.footprint().steps.len(), 2);
     }
 
     #[tokio::test]

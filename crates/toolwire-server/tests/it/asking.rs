@@ -12,10 +12,10 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolwire_protocol::wire::CreateMessageRequestParams;
+use toolwire_protocol::{ErrorCode, wire::CreateMessageRequestParams};
 use toolwire_server::{
     Answer, Args, Ask, BoxError, Context, Extensions, IntoToolOutput, MemoryNonces, NeedInput, Principal,
-    Question, Reply, Route, Server, ServerBuilder, StateKeys,
+    Question, Reply, Route, Server, ServerBuilder, StateKeys, ToolError,
     engine::{Arrival, Call, RequestOrigin},
     prompt, resource, tool,
 };
@@ -623,6 +623,52 @@ async fn a_resource_is_read_by_its_uri_whatever_name_comes_with_it() {
     let answer = Wire::connect(&server).ask(&call(1, "resources/read", params, &json!({}))).await;
     assert_eq!(answer["result"]["contents"][0]["uri"], "note://public", "{answer}");
     assert_eq!(*seen.lock().unwrap(), [Some("note://public".to_owned())]);
+}
+
+/// Calls what it is around until it succeeds, at most twice.
+#[derive(Clone)]
+struct Retry<S>(S);
+
+impl tower_service::Service<Context> for Retry<Route> {
+    type Response = Reply;
+    type Error = toolwire_protocol::RpcError;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, task: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(task)
+    }
+
+    fn call(&mut self, cx: Context) -> Self::Future {
+        let mut inner = self.0.clone();
+        Box::pin(async move {
+            match inner.call(cx.clone()).await {
+                Err(_) => inner.call(cx).await,
+                reply => reply,
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_a_layer_calls_again_takes_no_step_twice() {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&steps);
+    let flaky = move |cx: Context| {
+        let (steps, attempt) = (Arc::clone(&counted), counted.load(Ordering::Relaxed));
+        async move {
+            let taken = cx.once("step", async { steps.fetch_add(1, Ordering::Relaxed) + 1 }).await?;
+            if attempt == 0 {
+                return Err(ToolError::rpc(ErrorCode::INTERNAL_ERROR, "flaky"));
+            }
+            Ok(taken.to_string())
+        }
+    };
+    let retry = tower_layer::layer_fn(Retry::<Route>);
+    let server = Server::builder("t", "1").tool(tool("flaky", flaky).layer(retry)).build().unwrap();
+    let reply =
+        Wire::connect(&server).ask(&crate::wire::modern(1, "tools/call", json!({"name": "flaky"}))).await;
+    assert_eq!(text(&reply), "1", "{reply}");
+    assert_eq!(steps.load(Ordering::Relaxed), 1);
 }
 
 /// What a layer has seen of each round: which one it was, and how it ended.
