@@ -122,7 +122,7 @@ impl Turn<'_> {
             .stored
             .credential
             .as_ref()
-            .is_some_and(|stored| target.issuers.contains(&stored.issuer));
+            .is_some_and(|stored| self.plan.lists(&target.issuers, &stored.issuer));
         let renew = self.course.why == Why::Refused && !self.course.renewed && stays && self.can_renew();
         if renew { self.renew(Some(target)) } else { self.find_issuer(target) }
     }
@@ -131,9 +131,12 @@ impl Turn<'_> {
     fn ordered(&self, listed: &[Issuer]) -> Vec<Issuer> {
         let stored = self.plan.stored.credential.as_ref().map(|credential| &credential.issuer);
         let has_client = |issuer: &&Issuer| {
-            self.plan.clients.iter().any(|client| client.issuer.as_deref() == Some(issuer.as_str()))
+            let of_client = |known: &str| self.plan.means(known, issuer);
+            self.plan.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client))
         };
-        let first = listed.iter().filter(|issuer| Some(*issuer) == stored);
+        let is_stored =
+            |issuer: &&Issuer| stored.is_some_and(|stored| self.plan.means(stored.as_str(), issuer));
+        let first = listed.iter().filter(is_stored);
         let ordered = first.chain(listed.iter().filter(has_client)).chain(listed);
         let mut issuers: Vec<Issuer> = Vec::new();
         for issuer in ordered {
@@ -151,7 +154,9 @@ impl Turn<'_> {
 
     fn next_issuer(self, target: Target, mut left: Vec<Issuer>) -> Turned {
         let issuer = left.remove(0);
-        if let Some(fixed) = self.plan.endpoints.iter().find(|fixed| fixed.issuer == issuer) {
+        if let Some(fixed) =
+            self.plan.endpoints.iter().find(|fixed| self.plan.means(fixed.issuer.as_str(), &issuer))
+        {
             let (authorization, token) = (fixed.authorization.clone(), fixed.token.clone());
             let metadata = ServerMetadata::bare(issuer, authorization, token, NamedBy::Application);
             return self.identify(target, Box::new(metadata));
@@ -163,8 +168,9 @@ impl Turn<'_> {
 
     /// Whether the application named an issuer, or only a peer did.
     fn named_by(&self, issuer: &Issuer) -> NamedBy {
+        let of_client = |known: &str| self.plan.means(known, issuer);
         let configured =
-            self.plan.clients.iter().any(|client| client.issuer.as_deref() == Some(issuer.as_str()));
+            self.plan.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client));
         let ours = self.plan.issuer.as_ref() == Some(issuer) || configured;
         if ours { NamedBy::Application } else { NamedBy::Peer }
     }
@@ -233,7 +239,7 @@ impl Turn<'_> {
         scopes: Scopes,
         dpop: Option<DpopKey>,
     ) -> Ready {
-        let omitted = self.plan.dangerous.omit_resource.contains(&metadata.issuer);
+        let omitted = self.plan.lists(&self.plan.dangerous.omit_resource, &metadata.issuer);
         let resource = Some(target.resource).filter(|_| !omitted);
         Ready { resource, metadata, client, scopes, dpop }
     }
@@ -250,7 +256,7 @@ impl Turn<'_> {
             }
             Way::Browser(_) => match &metadata.code_challenge_methods {
                 Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
-                None if self.plan.dangerous.assume_pkce.contains(&metadata.issuer) => {
+                None if self.plan.lists(&self.plan.dangerous.assume_pkce, &metadata.issuer) => {
                     let detail = "the issuer does not say that it knows PKCE; the application says so";
                     self.tell(Step::Issuer, Verdict::Warning, "OAuth 2.1, 7.5.2", detail);
                     Ok(())
@@ -273,22 +279,32 @@ impl Turn<'_> {
         match &self.course.ask {
             Some(ask) if person => scopes::with_offline_access(ask.clone(), &metadata.scopes),
             Some(ask) => ask.clone(),
-            None => scopes::first(
-                self.course.challenge.as_ref(),
-                target.metadata.as_ref().and_then(|metadata| metadata.scopes.as_ref()),
-                &self.plan.scopes,
-                &metadata.scopes,
-                person,
-            ),
+            None => {
+                let first = scopes::first(
+                    self.course.challenge.as_ref(),
+                    target.metadata.as_ref().and_then(|metadata| metadata.scopes.as_ref()),
+                    &self.plan.scopes,
+                    &metadata.scopes,
+                    person,
+                );
+                // Who logs in again at the same issuer loses nothing of what was asked for before.
+                let stored = self.plan.stored.credential.as_ref();
+                match stored.filter(|stored| stored.issuer == metadata.issuer) {
+                    Some(stored) => first.union(&stored.requested),
+                    None => first,
+                }
+            }
         }
     }
 
     /// A key for the token, if it is to be bound to one.
     fn dpop_key(&self, target: &Target, metadata: &ServerMetadata) -> Result<Option<DpopKey>, AuthError> {
         let required = target.metadata.as_ref().is_some_and(|metadata| metadata.dpop_required);
+        // What was bound to a key stays so, even where the server would take less.
+        let was_bound = self.plan.stored.credential.as_ref().is_some_and(|stored| stored.dpop.is_some());
         let wanted = match self.plan.dpop {
             Dpop::Always => true,
-            Dpop::WhenAsked => required || self.course.dpop_challenged,
+            Dpop::WhenAsked => required || self.course.dpop_challenged || was_bound,
             Dpop::Never => false,
         };
         if !wanted {

@@ -12,6 +12,8 @@ mod find;
 mod obtain;
 mod plan;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fmt,

@@ -92,12 +92,7 @@ impl Turn<'_> {
                 return Err(error);
             }
         };
-        self.tell(
-            Step::Authorization,
-            Verdict::Fine,
-            "RFC 9207, 2.4",
-            "the response is from the issuer that was asked",
-        );
+        self.tell(Step::Authorization, Verdict::Fine, "RFC 9207, 2.4", "the response belongs to the request");
         let call = self.call(*ready, Grant::Code(code), GrantKind::AuthorizationCode);
         self.request_token(call, None)
     }
