@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use url::{Host, Url};
+use url::{Host, Origin, Url};
 
 /// How far inside an address lies; what is greater is further inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +89,11 @@ fn embedded(high: u16, low: u16) -> Ipv4Addr {
 /// A name says nothing about where it leads: whoever owns it can change that between two look-ups. So a server with a
 /// name counts as public until a connection to it was made elsewhere, and whoever was once met outside stays outside.
 #[derive(Clone, Debug)]
-pub struct Reach(Arc<Mutex<Known>>);
+pub struct Reach {
+    /// The server's own origin, if it is known.
+    origin: Option<Origin>,
+    known: Arc<Mutex<Known>>,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Known {
@@ -107,17 +111,23 @@ impl Reach {
             Some(Host::Domain(name)) if is_localhost(name) => Known::At(Zone::Loopback),
             Some(Host::Domain(_)) | None => Known::Nothing,
         };
-        Self(Arc::new(Mutex::new(known)))
+        Self { origin: Some(server.origin()), known: Arc::new(Mutex::new(known)) }
+    }
+
+    /// The same if nothing could be seen in the URL.
+    #[cfg(test)]
+    pub(super) fn of_name(server: &Url) -> Self {
+        Self { origin: Some(server.origin()), known: Arc::new(Mutex::new(Known::Nothing)) }
     }
 
     /// As far as a server in this zone may lead.
-    pub fn from(zone: Zone) -> Self {
-        Self(Arc::new(Mutex::new(Known::At(zone))))
+    pub fn within(zone: Zone) -> Self {
+        Self { origin: None, known: Arc::new(Mutex::new(Known::At(zone))) }
     }
 
     /// Takes note of where connections to the server itself were made to.
     pub fn learn(&self, reached: &[IpAddr]) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for address in reached {
             let zone = Zone::of(*address).unwrap_or(Zone::Public);
             *known = match *known {
@@ -127,9 +137,14 @@ impl Reach {
         }
     }
 
+    /// Whether a URL is of the server itself.
+    pub(super) fn is_server(&self, url: &Url) -> bool {
+        self.origin.as_ref() == Some(&url.origin())
+    }
+
     /// How far inside the server is.
     pub fn zone(&self) -> Zone {
-        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match *self.known.lock().unwrap_or_else(PoisonError::into_inner) {
             Known::Nothing => Zone::Public,
             Known::At(zone) => zone,
         }

@@ -1,15 +1,14 @@
 //! Fetching over the network.
 
-use std::collections::BTreeSet;
-
 use http::Method;
 use toolwire_http::client::fetch::{self, Fetcher};
-use url::Url;
+use url::Host;
 
 use super::{
     BoxFuture, Fetch, FetchError, FetchErrorKind, FetchLimits, NamedBy, Reach, Request, Response, Zone,
-    address::is_loopback, shown,
+    address::is_loopback,
 };
+use crate::Origins;
 
 /// Fetches over the network, with TLS, from where it may.
 ///
@@ -20,7 +19,7 @@ use super::{
 pub struct Guarded {
     fetcher: Fetcher,
     limits: FetchLimits,
-    trusted: BTreeSet<String>,
+    trusted: Origins,
 }
 
 impl Guarded {
@@ -43,35 +42,20 @@ impl Guarded {
         self
     }
 
-    /// Fetches from this origin whoever names it, wherever it is, and without TLS if its URL says so.
-    ///
-    /// # Errors
-    /// When that is not the origin of an `http` or `https` URL.
-    pub fn trust_origin(mut self, origin: &str) -> Result<Self, FetchError> {
-        let invalid = || {
-            let text = format!("{origin:?} is not an origin; one looks like https://login.example:8443");
-            FetchError::new(FetchErrorKind::Forbidden, text)
-        };
-        let url = Url::parse(origin).map_err(|_| invalid())?;
-        let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
-        let plain = url.username().is_empty() && url.password().is_none();
-        if !matches!(url.scheme(), "http" | "https") || !bare || !plain {
-            return Err(invalid());
-        }
-        self.trusted.insert(url.origin().ascii_serialization());
-        Ok(self)
+    /// Fetches from these origins whoever names them, wherever they are, and without TLS if their URLs say so.
+    #[must_use]
+    pub fn trust(mut self, origins: Origins) -> Self {
+        self.trusted = origins;
+        self
     }
 
     /// What is to be sent, or why it may not be.
     fn prepare(&self, request: &Request, reach: &Reach) -> Result<fetch::Fetch, FetchError> {
-        let url = &request.url;
+        let url = request.url.url();
         let forbidden = |why: &str| {
-            let text = format!("{} is not fetched: {why}", shown(url));
+            let text = format!("{} is not fetched: {why}", request.url);
             Err(FetchError::new(FetchErrorKind::Forbidden, text))
         };
-        if !url.username().is_empty() || url.password().is_some() {
-            return forbidden("it has credentials in it");
-        }
         let mut prepared = fetch::Fetch::new(request.method.clone(), url.as_str())
             .body(request.body.clone())
             .headers(&request.headers)
@@ -80,7 +64,7 @@ impl Guarded {
         if request.method == Method::GET {
             prepared = prepared.redirects(self.limits.redirects);
         }
-        if self.trusted.contains(&url.origin().ascii_serialization()) {
+        if self.trusted.contains(url) {
             return Ok(prepared);
         }
         match url.scheme() {
@@ -89,27 +73,23 @@ impl Guarded {
             "http" => return forbidden("it has no TLS, and is not on this machine"),
             _ => return forbidden("it begins with neither https:// nor http://"),
         }
-        if request.named_by == NamedBy::Peer {
-            let reach = reach.clone();
-            match url.host() {
-                Some(url::Host::Ipv4(address)) if !reach.allows(address.into()) => {
-                    return forbidden(FURTHER_INSIDE);
-                }
-                Some(url::Host::Ipv6(address)) if !reach.allows(address.into()) => {
-                    return forbidden(FURTHER_INSIDE);
-                }
-                Some(url::Host::Domain(_)) if is_loopback(url) && reach.zone() < Zone::Loopback => {
-                    return forbidden(FURTHER_INSIDE);
-                }
-                _ => {}
-            }
-            prepared = prepared.only_to(move |address| reach.allows(address));
+        if request.named_by == NamedBy::Application || reach.is_server(url) {
+            return Ok(prepared);
         }
-        Ok(prepared)
+        // Through a proxy nothing is looked up here, so what can be seen in the URL is checked in any case.
+        let allowed = match url.host() {
+            Some(Host::Ipv4(address)) => reach.allows(address.into()),
+            Some(Host::Ipv6(address)) => reach.allows(address.into()),
+            Some(Host::Domain(_)) => !is_loopback(url) || reach.zone() == Zone::Loopback,
+            None => false,
+        };
+        if !allowed {
+            return forbidden("it lies further inside the network than the server that names it");
+        }
+        let reach = reach.clone();
+        Ok(prepared.only_to(move |address| reach.allows(address)))
     }
 }
-
-const FURTHER_INSIDE: &str = "it lies further inside the network than the server that names it";
 
 impl Fetch for Guarded {
     fn fetch<'a>(
@@ -125,18 +105,17 @@ impl Fetch for Guarded {
                         FetchErrorKind::Forbidden
                     }
                     fetch::FetchErrorKind::TooLarge | fetch::FetchErrorKind::Redirect => {
-                        FetchErrorKind::Unreadable
+                        FetchErrorKind::TooLarge
                     }
-                    _ => FetchErrorKind::Unreachable,
+                    fetch::FetchErrorKind::Timeout => FetchErrorKind::Timeout,
+                    _ => FetchErrorKind::Network,
                 };
                 FetchError::new(kind, error.to_string())
             })?;
-            Ok(Response {
-                status: fetched.status,
-                headers: fetched.headers,
-                body: fetched.body,
-                reached: fetched.reached,
-            })
+            if reach.is_server(request.url.url()) {
+                reach.learn(&fetched.reached);
+            }
+            Ok(Response { status: fetched.status, headers: fetched.headers, body: fetched.body })
         })
     }
 }
