@@ -185,7 +185,7 @@ pub struct Search {
 #[derive(Debug)]
 pub enum Found {
     /// Go on with this request.
-    Ask(Search, Request),
+    Ask(Box<Search>, Request),
     /// These are the metadata.
     Metadata(Box<ServerMetadata>),
     /// The issuer has no metadata.
@@ -250,7 +250,7 @@ impl Search {
             Some(place) => {
                 self.asked = place.clone();
                 let request = Request::get(place, self.terms.named_by);
-                Ok(Found::Ask(self, request))
+                Ok(Found::Ask(Box::new(self), request))
             }
             None => self.exhausted(),
         }

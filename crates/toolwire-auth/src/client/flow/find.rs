@@ -2,7 +2,8 @@
 
 use super::{
     Change, Dpop, Way,
-    steps::{Answer, Ready, State, Target, Turn, Turned, Why},
+    state::{Answer, Ready, State, Target, Turned, Why},
+    steps::{Turn, out_of_order},
 };
 use crate::{
     Issuer, Resource,
@@ -191,7 +192,9 @@ impl Turn<'_> {
         }
         let issuer = search.issuer().clone();
         match search.answer(answer, self.events)? {
-            Found::Ask(search, request) => self.send(State::FindIssuer { search, target, left }, request),
+            Found::Ask(search, request) => {
+                self.send(State::FindIssuer { search: *search, target, left }, request)
+            }
             Found::Metadata(metadata) => self.identify(target, metadata),
             Found::Nothing(_) if target.early => {
                 let metadata = early::metadata(&self.plan.server, issuer);
@@ -241,7 +244,7 @@ impl Turn<'_> {
     ) -> Ready {
         let omitted = self.plan.lists(&self.plan.dangerous.omit_resource, &metadata.issuer);
         let resource = Some(target.resource).filter(|_| !omitted);
-        Ready { resource, metadata, client, scopes, dpop }
+        Ready { resource, metadata, client, scopes, dpop, nonce: None }
     }
 
     /// Whether the issuer can do what is about to be asked of it.
@@ -277,7 +280,7 @@ impl Turn<'_> {
     fn wanted_scopes(&self, target: &Target, metadata: &ServerMetadata) -> Scopes {
         let person = self.plan.way.asks_a_person();
         match &self.course.ask {
-            Some(ask) if person => scopes::with_offline_access(ask.clone(), &metadata.scopes),
+            Some(ask) if person => scopes::with_offline_access(ask, &metadata.scopes),
             Some(ask) => ask.clone(),
             None => {
                 let first = scopes::first(
@@ -322,7 +325,7 @@ impl Turn<'_> {
         dpop: Option<DpopKey>,
         by_name: bool,
     ) -> Turned {
-        let Some(endpoint) = &metadata.registration else { return Err(super::steps::out_of_order()) };
+        let Some(endpoint) = &metadata.registration else { return Err(out_of_order()) };
         let request = register::request(&self.plan, &metadata, endpoint, &scopes, dpop.is_some(), by_name);
         self.send(State::Register { target, metadata, scopes, dpop, by_name }, request)
     }
@@ -336,7 +339,7 @@ impl Turn<'_> {
         by_name: bool,
         answer: Answer<'_>,
     ) -> Turned {
-        let Some(endpoint) = metadata.registration.clone() else { return Err(super::steps::out_of_order()) };
+        let Some(endpoint) = metadata.registration.clone() else { return Err(out_of_order()) };
         let response = answer.map_err(|error| unreachable(error, Step::Registration, &endpoint))?;
         let client = match register::accept(&self.plan, &metadata, by_name, response, self.env.now) {
             Ok(client) => client,

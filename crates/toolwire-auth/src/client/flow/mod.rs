@@ -8,12 +8,14 @@
 //!       └─────────────────────────────── Renew ──────────────────────────────────┘
 //! ```
 
+mod ask;
 mod find;
-mod obtain;
 mod plan;
+mod state;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::{
     fmt,

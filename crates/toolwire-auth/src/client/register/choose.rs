@@ -95,8 +95,7 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
     }
 }
 
-// So that every branch of the choice reads alike.
-#[allow(clippy::unnecessary_wraps)]
+#[expect(clippy::unnecessary_wraps, reason = "every branch of the choice reads alike")]
 fn known(client: Client, bind: bool) -> Result<Identity, AuthError> {
     Ok(Identity::Known { client, bind })
 }
