@@ -103,7 +103,7 @@ pub fn check(proof: &str, expected: &Expected<'_>, now: SystemTime) -> Result<Pr
     if !expected.algorithms.contains(&header.algorithm()) {
         return Err(invalid("the algorithm of the proof is not accepted"));
     }
-    let key = header.embedded_key().ok_or(invalid("there is no key in the proof"))?;
+    let key = header.embedded_key().ok_or_else(|| invalid("there is no key in the proof"))?;
     let key = key.map_err(|_| invalid("the key in the proof cannot be used, or is a private one"))?;
     let payload = key.verify(&token).map_err(|_| invalid("the signature of the proof is not valid"))?;
     let claims = payload.object().map_err(|_| invalid("the claims of the proof cannot be read"))?;
@@ -131,7 +131,7 @@ fn judge(
     if text(claims, "htu").and_then(Target::parse).as_ref() != Some(expected.target) {
         return Err(invalid("the proof is for another address"));
     }
-    let issued = claims.get("iat").and_then(Value::as_f64).ok_or(invalid("the proof has no time"))?;
+    let issued = claims.get("iat").and_then(Value::as_f64).ok_or_else(|| invalid("the proof has no time"))?;
     // Whole seconds of our clock are exact here for longer than anybody will use it.
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
     let (now_seconds, window) = (unix_seconds(now) as f64, WINDOW.as_secs() as f64);

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The digest that identifies a public key, however it is written.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy)]
 pub struct Thumbprint([u8; 32]);
 
 impl Thumbprint {

@@ -59,7 +59,7 @@ pub(super) fn scopes(claims: &Map<String, Value>, names: &[impl AsRef<str>]) -> 
     for name in names {
         match claims.get(name.as_ref()) {
             Some(Value::String(text)) => {
-                scopes.extend(text.split(' ').filter(|it| !it.is_empty()).map(str::to_owned))
+                scopes.extend(text.split(' ').filter(|it| !it.is_empty()).map(str::to_owned));
             }
             _ => scopes.extend(texts(claims, name.as_ref())?.unwrap_or_default()),
         }

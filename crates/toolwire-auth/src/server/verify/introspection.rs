@@ -181,7 +181,9 @@ impl Introspection {
         let client = claims::client(&answer)?.map(str::to_owned);
         let subject = match claims::text(&answer, "sub")?.filter(|subject| !subject.is_empty()) {
             Some(subject) => subject.to_owned(),
-            None => client.clone().ok_or(Invalid::new("its issuer names neither a subject nor a client"))?,
+            None => client
+                .clone()
+                .ok_or_else(|| Invalid::new("its issuer names neither a subject nor a client"))?,
         };
         let scopes = claims::scopes(&answer, &["scope"])?;
         let bound = claims::bound_to(&answer)?.map(str::to_owned);

@@ -224,15 +224,16 @@ impl Jwt {
         resource: &str,
         now: SystemTime,
     ) -> Result<Verified, Invalid> {
-        let issuer = claims::text(&claims, "iss")?.ok_or(Invalid::new("it names no issuer"))?.to_owned();
+        let issuer =
+            claims::text(&claims, "iss")?.ok_or_else(|| Invalid::new("it names no issuer"))?.to_owned();
         let known = self.issuers.iter().find(|known| known.text == issuer);
-        let known = known.ok_or(Invalid::new("it names another issuer"))?;
+        let known = known.ok_or_else(|| Invalid::new("it names another issuer"))?;
         if let Some((claim, tenant)) = &known.claim
             && claims.get(claim).and_then(Value::as_str) != Some(tenant)
         {
             return Err(Invalid::new(format!("its claim {claim} is not that of its issuer")));
         }
-        let expires = claims::times(&claims, now)?.ok_or(Invalid::new("it has no expiry"))?;
+        let expires = claims::times(&claims, now)?.ok_or_else(|| Invalid::new("it has no expiry"))?;
         let client = claims::client(&claims)?.map(str::to_owned);
         let audience = self.check_audience(&claims, client.as_deref(), resource)?;
         let subject = self.subject_of(&claims, client.as_deref())?;
@@ -273,7 +274,9 @@ impl Jwt {
             Some(Value::String(subject)) if !subject.is_empty() => Ok(subject.clone()),
             Some(_) => Err(Invalid::new(format!("its claim {named} is not a name"))),
             None if self.subject.is_some() => Err(Invalid::new(format!("it has no claim {named}"))),
-            None => client.map(str::to_owned).ok_or(Invalid::new("it names neither a subject nor a client")),
+            None => client
+                .map(str::to_owned)
+                .ok_or_else(|| Invalid::new("it names neither a subject nor a client")),
         }
     }
 

@@ -1,0 +1,257 @@
+//! The keys of an issuer: where they are, and for how long they are believed.
+
+mod place;
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use self::place::Place;
+pub(super) use self::place::Source;
+use super::{Invalid, Unavailable, VerifyError};
+use crate::{
+    Origins,
+    fetch::Fetch,
+    jose::{Compact, JwsError, KeySet, Payload},
+};
+
+/// How long keys are fresh at least, whatever the issuer says, and if it says nothing.
+pub const MIN_FRESH: Duration = Duration::from_secs(5 * 60);
+
+/// How long keys are fresh at most, whatever the issuer says.
+pub const MAX_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long keys that are not fresh any more are used while their issuer does not answer.
+pub const MAX_STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How much time there is between two fetches, whatever keys tokens name and however often a fetch fails.
+pub const FETCH_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long it is remembered that a key is unknown. An issuer may sign with a key a little before it tells.
+const UNKNOWN_AGE: Duration = MIN_FRESH;
+
+/// How many keys are remembered as unknown.
+const MAX_UNKNOWN: usize = 256;
+
+/// The keys of one issuer.
+pub(super) struct Keys {
+    place: Place,
+    state: Mutex<State>,
+    /// Held by the one who fetches.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    held: Option<Held>,
+    /// When keys were last asked for, whatever came of it, and why there were none.
+    tried: Option<SystemTime>,
+    failure: Option<Cow<'static, str>>,
+    /// Digests of names that no key had, and when.
+    unknown: VecDeque<([u8; 32], SystemTime)>,
+}
+
+#[derive(Clone)]
+struct Held {
+    keys: Arc<KeySet>,
+    /// `None` for keys that were given.
+    fresh_until: Option<SystemTime>,
+}
+
+impl Keys {
+    pub(super) fn new(source: Source, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
+        let given = match &source {
+            Source::Fixed(keys) => Some(Held { keys: Arc::new(keys.clone()), fresh_until: None }),
+            Source::At(_) | Source::Discovered(_) => None,
+        };
+        let state = Mutex::new(State { held: given, ..State::default() });
+        Self { place: Place::new(source, fetch, trusted), state, fetching: tokio::sync::Mutex::new(()) }
+    }
+
+    /// Gets the keys if there are none.
+    pub(super) async fn warm_up(&self, now: SystemTime) -> Result<(), Unavailable> {
+        self.current(now).await.map(drop)
+    }
+
+    /// Gives what a token says if it was signed with a key of the issuer.
+    pub(super) async fn verify(&self, token: &Compact<'_>, now: SystemTime) -> Result<Payload, VerifyError> {
+        let keys = self.current(now).await?;
+        let kid = token.header().kid();
+        match keys.verify(token) {
+            Err(JwsError::NoKey) => {}
+            // Nobody knows which key was meant, so it may be a new one.
+            Err(JwsError::Signature) if kid.is_none() => {}
+            verdict => return verdict.map_err(invalid),
+        }
+        // A key of that name is there, and cannot be used for this: others of the issuer change nothing about it.
+        if kid.is_some_and(|kid| keys.has_kid(kid)) || self.place.is_fixed() {
+            return Err(invalid(JwsError::NoKey));
+        }
+        // No name is such a byte, so that a token without a name is not one with another.
+        let name = Sha256::digest(kid.map_or(&[0xff][..], str::as_bytes)).into();
+        if self.lock().is_unknown(&name, now) {
+            return Err(invalid(JwsError::NoKey));
+        }
+        let Some(keys) = self.renewed(&keys, now).await? else { return Err(invalid(JwsError::NoKey)) };
+        keys.verify(token).map_err(|error| {
+            if error == JwsError::NoKey || kid.is_none() {
+                self.lock().remember_unknown(name, now);
+            }
+            invalid(error)
+        })
+    }
+
+    /// The keys, fetched if there are none or they are not fresh. Stale ones do while others fetch, or the issuer does
+    /// not answer.
+    async fn current(&self, now: SystemTime) -> Result<Arc<KeySet>, Unavailable> {
+        let held = self.lock().held.clone();
+        let Some(held) = held.filter(|held| held.serves(now)) else {
+            let _fetching = self.fetching.lock().await;
+            // Somebody else may have fetched them in the meantime.
+            if let Some(held) = self.lock().held.clone().filter(|held| held.serves(now)) {
+                return Ok(held.keys);
+            }
+            return self.fetch_now(now).await;
+        };
+        if held.is_fresh(now) {
+            return Ok(held.keys);
+        }
+        let Ok(_fetching) = self.fetching.try_lock() else { return Ok(held.keys) };
+        match self.fetch_now(now).await {
+            Ok(keys) => Ok(keys),
+            Err(why) => {
+                tracing::warn!(%why, "the keys of the issuer cannot be renewed, so old ones are used");
+                Ok(held.keys)
+            }
+        }
+    }
+
+    /// Newer keys than these, for a token that names one that is not among them. They are fetched at most once in
+    /// [`FETCH_PAUSE`]; until then there are none.
+    async fn renewed(
+        &self,
+        known: &Arc<KeySet>,
+        now: SystemTime,
+    ) -> Result<Option<Arc<KeySet>>, Unavailable> {
+        let _fetching = self.fetching.lock().await;
+        let (held, failure) = {
+            let state = self.lock();
+            (state.held.clone(), state.paused(now).then(|| state.failure.clone()))
+        };
+        match held {
+            Some(held) if !Arc::ptr_eq(&held.keys, known) => return Ok(Some(held.keys)),
+            _ => {}
+        }
+        match failure {
+            // Asked lately, and these are all the keys there are.
+            Some(None) => Ok(None),
+            // Asked lately, and nobody knows which keys there are now.
+            Some(Some(why)) => Err(self.unavailable(why, now)),
+            None => self.fetch_now(now).await.map(Some),
+        }
+    }
+
+    /// Fetches the keys, by whoever holds the lock for that, unless that has failed a moment ago.
+    async fn fetch_now(&self, now: SystemTime) -> Result<Arc<KeySet>, Unavailable> {
+        let failure = {
+            let state = self.lock();
+            state.failure.clone().filter(|_| state.paused(now))
+        };
+        if let Some(why) = failure {
+            return Err(self.unavailable(why, now));
+        }
+        let fetched = self.place.fetch_keys().await;
+        let mut state = self.lock();
+        state.tried = Some(now);
+        match fetched {
+            Ok((keys, fresh)) => {
+                let keys = Arc::new(keys);
+                state.held = Some(Held { keys: Arc::clone(&keys), fresh_until: Some(now + fresh) });
+                state.failure = None;
+                Ok(keys)
+            }
+            Err(why) => {
+                tracing::warn!(%why, "the keys of the issuer cannot be fetched");
+                state.failure = Some(why.clone());
+                drop(state);
+                Err(self.unavailable(why, now))
+            }
+        }
+    }
+
+    fn unavailable(&self, why: Cow<'static, str>, now: SystemTime) -> Unavailable {
+        let tried = self.lock().tried.unwrap_or(now);
+        let left = (tried + FETCH_PAUSE).duration_since(now).unwrap_or_default();
+        Unavailable::new(why).retry_after(left.clamp(Duration::from_secs(1), FETCH_PAUSE))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn is_fresh(&self, now: SystemTime) -> bool {
+        self.fresh_until.is_none_or(|until| now < until)
+    }
+
+    /// Whether the keys can be used, if need be.
+    fn serves(&self, now: SystemTime) -> bool {
+        self.fresh_until.is_none_or(|until| now < until + MAX_STALE)
+    }
+}
+
+impl State {
+    /// Whether it is too early to ask again.
+    fn paused(&self, now: SystemTime) -> bool {
+        self.tried.is_some_and(|tried| now < tried + FETCH_PAUSE)
+    }
+
+    fn is_unknown(&mut self, name: &[u8; 32], now: SystemTime) -> bool {
+        while self.unknown.front().is_some_and(|(_, since)| now >= *since + UNKNOWN_AGE) {
+            self.unknown.pop_front();
+        }
+        self.unknown.iter().any(|(known, _)| known == name)
+    }
+
+    fn remember_unknown(&mut self, name: [u8; 32], now: SystemTime) {
+        if self.unknown.len() == MAX_UNKNOWN {
+            self.unknown.pop_front();
+        }
+        self.unknown.push_back((name, now));
+    }
+}
+
+fn invalid(error: JwsError) -> VerifyError {
+    Invalid::new(error.to_string()).into()
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Keys").field(&self.place.to_string()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_forgotten_and_bounded() {
+        let (mut state, now) = (State::default(), SystemTime::UNIX_EPOCH);
+        for number in 0..2 * MAX_UNKNOWN {
+            state.remember_unknown(Sha256::digest(number.to_be_bytes()).into(), now);
+        }
+        assert_eq!(state.unknown.len(), MAX_UNKNOWN);
+        let last = Sha256::digest((2 * MAX_UNKNOWN - 1).to_be_bytes()).into();
+        assert!(state.is_unknown(&last, now));
+        assert!(!state.is_unknown(&last, now + UNKNOWN_AGE));
+        assert!(state.unknown.is_empty());
+    }
+}

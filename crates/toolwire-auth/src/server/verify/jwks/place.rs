@@ -1,0 +1,228 @@
+//! Where the keys of an issuer are, and fetching them from there.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use http::{HeaderMap, StatusCode, header};
+use serde_json::{Map, Value};
+use toolwire_protocol::RawJson;
+use url::Url;
+
+use super::{MAX_FRESH, MIN_FRESH};
+use crate::{
+    Endpoint, Issuer, Origins,
+    fetch::{Fetch, NamedBy, Reach, Request, Response, Zone},
+    jose::KeySet,
+};
+
+/// Where the keys of an issuer are.
+#[derive(Clone)]
+pub(in crate::server::verify) enum Source {
+    /// Here.
+    Fixed(KeySet),
+    /// At this address.
+    At(Endpoint),
+    /// Where the metadata of the issuer say.
+    Discovered(Issuer),
+}
+
+/// A source of keys, and what is needed to fetch them.
+pub(super) struct Place {
+    source: Source,
+    fetch: Arc<dyn Fetch>,
+    trusted: Origins,
+    /// How far inside the network the issuer may lead.
+    reach: Reach,
+}
+
+/// Why no metadata were found. What is greater says more.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Failure {
+    Nothing,
+    Away(Cow<'static, str>),
+    Unfit(String),
+}
+
+impl Failure {
+    /// Keeps what says most, and of two that say as much the first.
+    fn was(&mut self, other: Self) {
+        if std::mem::discriminant(self) != std::mem::discriminant(&other) && other > *self {
+            *self = other;
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn new(source: Source, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
+        let url = match &source {
+            Source::Fixed(_) => None,
+            Source::At(place) => Some(place.url().clone()),
+            Source::Discovered(issuer) => Url::parse(issuer.as_str()).ok(),
+        };
+        // Of an issuer without an address nothing is fetched.
+        let reach = url.map_or_else(|| Reach::within(Zone::Public), |url| Reach::of(&url));
+        Self { source, fetch, trusted, reach }
+    }
+
+    /// Whether the keys are those that were given.
+    pub(super) const fn is_fixed(&self) -> bool {
+        matches!(self.source, Source::Fixed(_))
+    }
+
+    /// The keys, and for how long they are fresh.
+    pub(super) async fn fetch_keys(&self) -> Result<(KeySet, Duration), Cow<'static, str>> {
+        let (place, named_by) = match &self.source {
+            Source::Fixed(keys) => return Ok((keys.clone(), MAX_FRESH)),
+            Source::At(place) => (place.clone(), NamedBy::Application),
+            Source::Discovered(issuer) => (self.discover(issuer).await?, NamedBy::Peer),
+        };
+        let response = self.get(place.clone(), named_by).await?;
+        if response.status != StatusCode::OK {
+            return Err(format!("{place} answered {} instead of keys", response.status.as_u16()).into());
+        }
+        let text = std::str::from_utf8(&response.body)
+            .map_err(|_| format!("{place} has no set of keys: it is not text"))?;
+        let keys = KeySet::parse(text).map_err(|why| format!("{place} has no set of keys: {why}"))?;
+        if keys.is_empty() {
+            return Err(format!("{place} has no key that can be used here").into());
+        }
+        Ok((keys, freshness(&response.headers)))
+    }
+
+    /// Where the metadata of the issuer say that its keys are.
+    async fn discover(&self, issuer: &Issuer) -> Result<Endpoint, Cow<'static, str>> {
+        let mut failure = Failure::Nothing;
+        for place in places(issuer) {
+            let place = Endpoint::parse_trusting(&place, &self.trusted)
+                .map_err(|why| format!("the issuer {issuer} cannot be asked, since it {why}"))?;
+            let response = match self.get(place.clone(), NamedBy::Application).await {
+                Ok(response) => response,
+                Err(why) => {
+                    failure.was(Failure::Away(why));
+                    continue;
+                }
+            };
+            if response.status.is_server_error() {
+                failure.was(Failure::Away(format!("{place} answered {}", response.status.as_u16()).into()));
+            }
+            // What is not metadata rules out itself.
+            let metadata = object(&response.body).filter(|_| response.status == StatusCode::OK);
+            let Some(metadata) = metadata else { continue };
+            let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+            match (text("issuer"), text("jwks_uri")) {
+                (Some(found), _) if found != issuer.as_str() => failure.was(Failure::Unfit(format!(
+                    "the issuer was configured as {issuer}, and {place} is about {found:?}: configure it as it names \
+                     itself"
+                ))),
+                (Some(_), Some(keys)) => {
+                    return Endpoint::parse_trusting(keys, &self.trusted)
+                        .map_err(|why| format!("the address of the keys that {place} names {why}").into());
+                }
+                (Some(_), None) => failure.was(Failure::Unfit(format!("{place} does not say where the keys are"))),
+                (None, _) => {}
+            }
+        }
+        Err(match failure {
+            Failure::Nothing => format!("the issuer {issuer} has no metadata").into(),
+            Failure::Away(why) => why,
+            Failure::Unfit(why) => why.into(),
+        })
+    }
+
+    async fn get(&self, place: Endpoint, named_by: NamedBy) -> Result<Response, Cow<'static, str>> {
+        let fetched = self.fetch.fetch(Request::get(place, named_by), &self.reach).await;
+        fetched.map_err(|why| why.to_string().into())
+    }
+}
+
+fn object(body: &[u8]) -> Option<Map<String, Value>> {
+    RawJson::parse(std::str::from_utf8(body).ok()?).ok()?.decode().ok()
+}
+
+/// Where the metadata of an issuer may be (RFC 8414, and OpenID Connect): never the root for one with a path.
+fn places(issuer: &Issuer) -> Vec<String> {
+    let text = issuer.as_str();
+    let after_scheme = text.find("://").map_or(0, |at| at + 3);
+    let path_at =
+        text.get(after_scheme..).and_then(|rest| rest.find('/')).map_or(text.len(), |at| after_scheme + at);
+    let (origin, path) = text.split_at(path_at);
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let mut places = vec![
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+        format!("{origin}/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        places.push(format!("{origin}{path}/.well-known/openid-configuration"));
+    }
+    places
+}
+
+/// How long an answer may be kept: `max-age`, within bounds.
+fn freshness(headers: &HeaderMap) -> Duration {
+    let mut seconds = None;
+    for value in headers.get_all(header::CACHE_CONTROL) {
+        for directive in value.to_str().unwrap_or_default().split(',') {
+            if let Some((name, value)) = directive.split_once('=')
+                && name.trim().eq_ignore_ascii_case("max-age")
+                && let Ok(value) = value.trim().trim_matches('"').parse::<u64>()
+            {
+                // Of several, the one that asks for the most care.
+                seconds = Some(seconds.map_or(value, |least: u64| least.min(value)));
+            }
+        }
+    }
+    Duration::from_secs(seconds.unwrap_or_default()).clamp(MIN_FRESH, MAX_FRESH)
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Source::Fixed(keys) => write!(f, "{} keys", keys.keys().len()),
+            Source::At(place) => place.fmt(f),
+            Source::Discovered(issuer) => issuer.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_fresh_within_bounds() {
+        let fresh = |values: &[&'static str]| {
+            let values = values.iter().map(|value| (header::CACHE_CONTROL, HeaderValue::from_static(value)));
+            freshness(&values.collect()).as_secs()
+        };
+        assert_eq!(fresh(&[]), 300);
+        assert_eq!(fresh(&["no-store"]), 300);
+        assert_eq!(fresh(&["max-age=0"]), 300);
+        assert_eq!(fresh(&["public, Max-Age=3600, must-revalidate"]), 3_600);
+        assert_eq!(fresh(&["max-age=99999999999"]), 86_400);
+        assert_eq!(fresh(&["max-age=-1"]), 300);
+        assert_eq!(fresh(&["max-age=x"]), 300);
+    }
+
+    #[test]
+    fn metadata_are_looked_for_in_the_order_of_the_specification() {
+        let places = |text: &str| places(&Issuer::parse(text).unwrap());
+        for root in ["https://a.example", "https://a.example/"] {
+            assert_eq!(
+                places(root),
+                [
+                    "https://a.example/.well-known/oauth-authorization-server",
+                    "https://a.example/.well-known/openid-configuration"
+                ]
+            );
+        }
+        assert_eq!(
+            places("https://a.example:8443/t/1"),
+            [
+                "https://a.example:8443/.well-known/oauth-authorization-server/t/1",
+                "https://a.example:8443/.well-known/openid-configuration/t/1",
+                "https://a.example:8443/t/1/.well-known/openid-configuration"
+            ]
+        );
+    }
+}
