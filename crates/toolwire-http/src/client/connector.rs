@@ -69,7 +69,7 @@ impl Connector<Remote> for Http {
             }
             #[cfg(feature = "sse2024")]
             Means::Sse2024 => {
-                let duplex = super::sse2024::open(&self.endpoint).await?;
+                let duplex = super::sse2024::open(&self.endpoint.attached(&inbox, None)).await?;
                 Ok(Connection::over(duplex, inbox).again(self))
             }
         }

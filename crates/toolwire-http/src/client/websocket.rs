@@ -62,9 +62,14 @@ impl WebSocket {
     }
 
     /// Shakes hands.
-    async fn open(&self) -> io::Result<Response> {
+    async fn open(&self, inbox: &Inbox) -> io::Result<Response> {
         let key = generate_key();
-        let response = self.endpoint.upgrade(|| request_headers(&key)).await.map_err(io::Error::other)?;
+        let response = self
+            .endpoint
+            .attached(inbox, None)
+            .upgrade(|| request_headers(&key))
+            .await
+            .map_err(io::Error::other)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(self.refusal(response).await);
         }
@@ -112,7 +117,7 @@ fn problem(headers: &HeaderMap, key: &str) -> Option<&'static str> {
 
 impl Connector<Remote> for WebSocket {
     async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
-        let upgraded = upgrade::on(self.open().await?).await.map_err(io::Error::other)?;
+        let upgraded = upgrade::on(self.open(&inbox).await?).await.map_err(io::Error::other)?;
         let limits = &self.endpoint.settings().limits;
         let bounds = Bounds { message_bytes: limits.response_bytes, silence: limits.websocket_silence };
         let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Client, bounds).await;
@@ -157,6 +162,11 @@ impl WebSocketBuilder {
     /// Sends a token with the request that opens it. It never shows up in logs or error messages.
     pub fn bearer(self, token: &str) -> Self {
         Self { http: self.http.bearer(token), ..self }
+    }
+
+    /// Lets this give the request that opens it its credentials, as [`HttpBuilder::auth`] says.
+    pub fn auth(self, auth: impl super::authorize::Authorization) -> Self {
+        Self { http: self.http.auth(auth), ..self }
     }
 
     /// Connects through this proxy. By default the environment is asked, as
