@@ -111,15 +111,28 @@ impl Endpoint {
 
     /// The same with other parameters in the query; those of the same name are replaced, all others are kept.
     #[must_use]
-    pub fn with_query<'a>(&self, parameters: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) -> Self {
-        let ours = |name: &str| parameters.clone().into_iter().any(|(known, _)| known == name);
+    pub fn with_query(&self, parameters: &[(&str, &str)]) -> Self {
+        self.with_query_instead_of(parameters, &[])
+    }
+
+    /// The same with other parameters in the query, and without those of some names.
+    pub(crate) fn with_query_instead_of(&self, parameters: &[(&str, &str)], dropped: &[&str]) -> Self {
+        let ours = |name: &str| dropped.contains(&name) || parameters.iter().any(|(known, _)| *known == name);
         let kept: Vec<(String, String)> =
             self.0.query_pairs().filter(|(name, _)| !ours(name)).map(|(n, v)| (n.into(), v.into())).collect();
         let mut url = self.0.clone();
-        url.query_pairs_mut().clear().extend_pairs(kept).extend_pairs(parameters.clone());
+        url.query_pairs_mut().clear().extend_pairs(kept).extend_pairs(parameters);
         if url.query() == Some("") {
             url.set_query(None);
         }
+        Self(url)
+    }
+
+    /// The same host with another path and query, as `/path?query`. Both are ours or come from a URL.
+    pub(crate) fn with_path(&self, path: &str, query: Option<&str>) -> Self {
+        let mut url = self.0.clone();
+        url.set_path(path);
+        url.set_query(query);
         Self(url)
     }
 }
@@ -304,7 +317,7 @@ mod tests {
     #[test]
     fn parameters_replace_those_of_the_same_name() {
         let endpoint = Endpoint::parse("https://a.example/authorize?tenant=1&resource=evil").unwrap();
-        let url = endpoint.with_query([("resource", "https://b.example/mcp"), ("state", "a b")]);
+        let url = endpoint.with_query(&[("resource", "https://b.example/mcp"), ("state", "a b")]);
         assert_eq!(
             url.as_str(),
             "https://a.example/authorize?tenant=1&resource=https%3A%2F%2Fb.example%2Fmcp&state=a+b"

@@ -193,7 +193,7 @@ mod tests {
         ];
         let one = r#"Bearer realm="a, b", scope="x y", DPoP algs="ES256""#;
         assert_eq!(readable(&[one]), expected);
-        assert_eq!(readable(&[r#"Bearer realm="a, b" , scope="x y""#, r#",DPoP  algs = ES256 ,"#]), expected);
+        assert_eq!(readable(&[r#"Bearer realm="a, b" , scope="x y""#, ",DPoP  algs = ES256 ,"]), expected);
     }
 
     #[test]

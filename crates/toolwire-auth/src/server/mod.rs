@@ -1,1 +1,3 @@
-//! Protecting a server.
+//! The server side: who is let in, and with which rights.
+
+pub mod verify;

@@ -1,0 +1,273 @@
+//! The metadata of an issuer (RFC 8414, OpenID Connect Discovery): its endpoints, and what it offers.
+
+use std::collections::VecDeque;
+
+use serde_json::{Map, Value};
+
+use super::{MAX_METADATA_BYTES, endpoint, flag, object, text, texts, unreachable, well_known};
+use crate::{
+    Endpoint, Issuer, Origins,
+    client::{AuthError, AuthErrorKind, Event, Step, Verdict, scopes::Scopes},
+    fetch::{FetchError, FetchErrorKind, NamedBy, Request, Response},
+};
+
+const OAUTH: &str = "oauth-authorization-server";
+const OPENID: &str = "openid-configuration";
+
+/// What an issuer says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerMetadata {
+    /// Its identifier as it spells it: what `iss` is compared with, and the key of everything stored.
+    pub issuer: Issuer,
+    /// Where people are asked.
+    pub authorization: Option<Endpoint>,
+    /// Where tokens are given.
+    pub token: Endpoint,
+    /// Where clients are registered.
+    pub registration: Option<Endpoint>,
+    /// Where devices ask for a code.
+    pub device: Option<Endpoint>,
+    /// Where tokens are revoked.
+    pub revocation: Option<Endpoint>,
+    /// Its scopes, as far as it lists them.
+    pub scopes: Scopes,
+    /// The grants it knows, if it lists them.
+    pub grants: Option<Vec<String>>,
+    /// The methods of PKCE it knows, if it lists them.
+    pub code_challenge_methods: Option<Vec<String>>,
+    /// How clients may authenticate, if it lists that.
+    pub auth_methods: Option<Vec<String>>,
+    /// With which algorithms they may sign, if it lists that.
+    pub auth_algorithms: Option<Vec<String>>,
+    /// Whether every authorization response names the issuer.
+    pub iss_parameter: bool,
+    /// Whether the URL of a document is taken as a client.
+    pub client_documents: bool,
+    /// With which algorithms proofs may be signed, if it lists that.
+    pub dpop_algorithms: Option<Vec<String>>,
+    /// Who named the issuer.
+    pub named_by: NamedBy,
+}
+
+impl ServerMetadata {
+    /// Metadata with nothing but an identifier and two endpoints.
+    pub fn bare(issuer: Issuer, authorization: Endpoint, token: Endpoint, named_by: NamedBy) -> Self {
+        Self {
+            issuer,
+            authorization: Some(authorization),
+            token,
+            registration: None,
+            device: None,
+            revocation: None,
+            scopes: Scopes::none(),
+            grants: None,
+            code_challenge_methods: None,
+            auth_methods: None,
+            auth_algorithms: None,
+            iss_parameter: false,
+            client_documents: false,
+            dpop_algorithms: None,
+            named_by,
+        }
+    }
+
+    /// Who counts as having named one of its endpoints: an application that named an issuer has named what is on the
+    /// issuer's own origin, and nothing else.
+    pub fn named_by(&self, endpoint: &Endpoint) -> NamedBy {
+        let issuer = Endpoint::parse_trusting(self.issuer.as_str(), &Origins::none());
+        match (self.named_by, issuer) {
+            (NamedBy::Application, Ok(issuer)) if issuer.same_origin(endpoint) => NamedBy::Application,
+            _ => NamedBy::Peer,
+        }
+    }
+
+    /// Whether it knows a grant; an issuer that lists none knows the code and nothing else.
+    pub fn knows_grant(&self, grant: &str) -> bool {
+        self.grants.as_ref().is_some_and(|grants| grants.iter().any(|known| known == grant))
+    }
+}
+
+/// What an answer leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// These are the metadata.
+    Found(Box<ServerMetadata>),
+    /// There are none here.
+    Absent,
+    /// The issuer cannot answer at the moment.
+    Unavailable,
+    /// There are those of another issuer here.
+    Mismatch,
+}
+
+/// The places to look at, in their order. The root of an issuer with a path is another issuer's.
+pub fn places(issuer: &Issuer, trusted: &Origins) -> Result<Vec<Endpoint>, AuthError> {
+    let base = Endpoint::parse_trusting(issuer.as_str(), trusted).map_err(|why| {
+        AuthError::new(AuthErrorKind::MetadataRefused, Step::Issuer, format!("the issuer {issuer} {why}"))
+    })?;
+    let path = base.url().path().trim_end_matches('/').to_owned();
+    let inserted = [OAUTH, OPENID].map(|name| well_known(&base, name, &path, None));
+    let mut places = inserted.to_vec();
+    if !path.is_empty() {
+        places.push(base.with_path(&format!("{path}/.well-known/{OPENID}"), None));
+    }
+    Ok(places)
+}
+
+/// How strictly, and in whose name, an issuer is asked.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// Whether a final slash counts.
+    pub strict: bool,
+    /// Who named the issuer.
+    pub named_by: NamedBy,
+    /// Origins that are trusted.
+    pub trusted: Origins,
+}
+
+/// Judges the answer of a place.
+pub fn accept(issuer: &Issuer, terms: &Terms, response: &Response) -> Result<Next, AuthError> {
+    let status = response.status;
+    if status.is_server_error() || matches!(status.as_u16(), 408 | 429) {
+        return Ok(Next::Unavailable);
+    }
+    let Some(document) = object(&response.body).filter(|_| status.is_success()) else {
+        return Ok(Next::Absent);
+    };
+    let Ok(Some(named)) = text(&document, "issuer") else { return Ok(Next::Absent) };
+    let spelling = Issuer::parse(named).ok();
+    let Some(spelling) =
+        spelling.filter(|named| named == issuer || (!terms.strict && named.differs_by_a_slash(issuer)))
+    else {
+        return Ok(Next::Mismatch);
+    };
+    let refused = |detail: String| AuthError::new(AuthErrorKind::MetadataRefused, Step::Issuer, detail);
+    read(&document, spelling, terms).map(|found| Next::Found(Box::new(found))).map_err(refused)
+}
+
+fn read(document: &Map<String, Value>, issuer: Issuer, terms: &Terms) -> Result<ServerMetadata, String> {
+    let at = |name| endpoint(document, name, &terms.trusted);
+    let names = |name| {
+        let list = texts(document, name)?;
+        Ok::<_, String>(list.map(|list| list.into_iter().map(str::to_owned).collect::<Vec<_>>()))
+    };
+    Ok(ServerMetadata {
+        issuer,
+        authorization: at("authorization_endpoint")?,
+        token: at("token_endpoint")?.ok_or("the metadata have no \"token_endpoint\"")?,
+        registration: at("registration_endpoint")?,
+        device: at("device_authorization_endpoint")?,
+        revocation: at("revocation_endpoint")?,
+        scopes: texts(document, "scopes_supported")?.map(Scopes::lenient).unwrap_or_default(),
+        grants: names("grant_types_supported")?,
+        code_challenge_methods: names("code_challenge_methods_supported")?,
+        auth_methods: names("token_endpoint_auth_methods_supported")?,
+        auth_algorithms: names("token_endpoint_auth_signing_alg_values_supported")?,
+        iss_parameter: flag(document, "authorization_response_iss_parameter_supported")?,
+        client_documents: flag(document, "client_id_metadata_document_supported")?,
+        dpop_algorithms: names("dpop_signing_alg_values_supported")?,
+        named_by: terms.named_by,
+    })
+}
+
+/// Asks one issuer, place by place.
+#[derive(Clone, Debug)]
+pub struct Search {
+    issuer: Issuer,
+    terms: Terms,
+    asked: Endpoint,
+    left: VecDeque<Endpoint>,
+    mismatch: bool,
+    answered: bool,
+}
+
+/// What a search wants next, or has found.
+#[derive(Debug)]
+pub enum Found {
+    /// Go on with this request.
+    Ask(Search, Request),
+    /// These are the metadata.
+    Metadata(Box<ServerMetadata>),
+    /// The issuer has no metadata.
+    Nothing(AuthError),
+}
+
+impl Search {
+    /// Begins with the first place.
+    pub fn begin(issuer: Issuer, terms: Terms) -> Result<(Self, Request), AuthError> {
+        let mut left: VecDeque<_> = places(&issuer, &terms.trusted)?.into();
+        let Some(asked) = left.pop_front() else { unreachable!("an issuer has two places at least") };
+        let request = Request::get(asked.clone(), terms.named_by);
+        Ok((Self { issuer, terms, asked, left, mismatch: false, answered: false }, request))
+    }
+
+    /// The issuer that is asked.
+    pub fn issuer(&self) -> &Issuer {
+        &self.issuer
+    }
+
+    /// Judges an answer, or that none came.
+    pub fn answer(
+        mut self,
+        answer: Result<&Response, &FetchError>,
+        events: &mut Vec<Event>,
+    ) -> Result<Found, AuthError> {
+        let next = match answer {
+            Ok(response) => {
+                accept(&self.issuer, &self.terms, response).map_err(|error| error.at(&self.asked))?
+            }
+            Err(error) if error.kind == FetchErrorKind::Forbidden => {
+                return Err(unreachable(error, Step::Issuer, &self.asked));
+            }
+            Err(_) => Next::Unavailable,
+        };
+        let detail = match &next {
+            Next::Found(found) if found.issuer == self.issuer => "these are the metadata",
+            Next::Found(_) => "these are the metadata, but their issuer differs by a final slash",
+            Next::Absent => "nothing is there",
+            Next::Unavailable => "it cannot answer",
+            Next::Mismatch => "these are the metadata of another issuer",
+        };
+        let verdict = match &next {
+            Next::Found(found) if found.issuer == self.issuer => Verdict::Fine,
+            Next::Found(_) => Verdict::Warning,
+            _ => Verdict::Next,
+        };
+        let mut event = Event::new(Step::Issuer, verdict, "RFC 8414, 3", detail)
+            .about(&Request::get(self.asked.clone(), self.terms.named_by));
+        event.status = answer.ok().map(|response| response.status.as_u16());
+        events.push(event);
+        match next {
+            Next::Found(found) => return Ok(Found::Metadata(found)),
+            Next::Mismatch => (self.mismatch, self.answered) = (true, true),
+            Next::Absent => self.answered = true,
+            Next::Unavailable => {}
+        }
+        match self.left.pop_front() {
+            Some(place) => {
+                self.asked = place.clone();
+                let request = Request::get(place, self.terms.named_by);
+                Ok(Found::Ask(self, request))
+            }
+            None => self.exhausted(),
+        }
+    }
+
+    fn exhausted(self) -> Result<Found, AuthError> {
+        let fail = |kind, detail: String| AuthError::new(kind, Step::Issuer, detail).at(&self.asked);
+        if self.mismatch {
+            let detail = format!("the metadata found for {} are those of another issuer", self.issuer);
+            return Err(fail(AuthErrorKind::IssuerMismatch, detail));
+        }
+        if !self.answered {
+            let detail = format!("the issuer {} cannot be asked at the moment", self.issuer);
+            return Err(fail(AuthErrorKind::Unavailable, detail));
+        }
+        let detail = format!(
+            "the issuer {} has no metadata of at most {MAX_METADATA_BYTES} bytes at any of the well-known places; if it \
+             is known to have none, set its endpoints",
+            self.issuer
+        );
+        Ok(Found::Nothing(fail(AuthErrorKind::NoMetadata, detail)))
+    }
+}

@@ -1,0 +1,164 @@
+//! What a flow is to do: the configuration of the application, and what is stored.
+
+use std::sync::Arc;
+
+use super::super::{
+    register::{ClientDocument, ClientId, Registration},
+    scopes::Scopes,
+    token::{Credential, SubjectKind},
+};
+use crate::{Endpoint, Issuer, Origins, Resource};
+
+/// What a flow is to do. All of it is decided before the flow begins.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The server to log in to, as it was written.
+    pub server: Endpoint,
+    /// The name that people see in the consent screen.
+    pub client_name: String,
+    /// How the grant is obtained.
+    pub way: Way,
+    /// Whether a person may be asked now. If not, the flow ends with `LoginNeeded` where one would be.
+    pub may_ask: bool,
+    /// Clients that were registered by hand.
+    pub clients: Vec<ClientId>,
+    /// The URL of a document that describes the client.
+    pub document: Option<ClientDocument>,
+    /// The issuer, whatever the metadata of the server say.
+    pub issuer: Option<Issuer>,
+    /// The resource, whatever the metadata of the server say.
+    pub resource: Option<Resource>,
+    /// Endpoints of issuers without metadata.
+    pub endpoints: Vec<FixedEndpoints>,
+    /// Scopes that are asked for besides those that the server wants.
+    pub scopes: Scopes,
+    /// More parameters of the authorization request. None of them may be one of the protocol's.
+    pub authorize_params: Vec<(String, String)>,
+    /// Whether `prompt=consent` is sent.
+    pub consent: bool,
+    /// Whether tokens are bound to a key.
+    pub dpop: Dpop,
+    /// Whether an issuer that differs by a final slash is refused.
+    pub strict_issuer: bool,
+    /// Whether servers of 2025-03-26 may be logged in to.
+    pub allow_2025_03_26: bool,
+    /// Whether stored registrations are ignored.
+    pub fresh: bool,
+    /// What is safe only if the application knows better.
+    pub dangerous: Dangerous,
+    /// What is stored.
+    pub stored: Stored,
+}
+
+impl Plan {
+    /// A plan with nothing but defaults.
+    pub fn new(server: Endpoint, client_name: impl Into<String>, way: Way) -> Self {
+        Self {
+            server,
+            client_name: client_name.into(),
+            way,
+            may_ask: true,
+            clients: Vec::new(),
+            document: None,
+            issuer: None,
+            resource: None,
+            endpoints: Vec::new(),
+            scopes: Scopes::none(),
+            authorize_params: Vec::new(),
+            consent: false,
+            dpop: Dpop::WhenAsked,
+            strict_issuer: false,
+            allow_2025_03_26: false,
+            fresh: false,
+            dangerous: Dangerous::default(),
+            stored: Stored::default(),
+        }
+    }
+}
+
+/// How a grant is obtained.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// A person, in a browser.
+    Browser(Redirects),
+    /// A person, with another device (RFC 8628).
+    Device,
+    /// Nobody: the client asks for itself.
+    ClientCredentials,
+    /// An assertion of the platform that the client runs on (RFC 7523).
+    Workload,
+    /// An identity assertion of the company's identity provider.
+    Enterprise(Idp),
+}
+
+impl Way {
+    /// Whether a person is asked.
+    pub const fn asks_a_person(&self) -> bool {
+        matches!(self, Self::Browser(_) | Self::Device)
+    }
+}
+
+/// Where the browser goes with the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redirects {
+    /// All that are registered, so that a registration outlives the port of today.
+    pub registered: Vec<String>,
+    /// The one that is listened on now.
+    pub used: String,
+}
+
+/// An identity provider, and the client that it knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idp {
+    /// Its identifier.
+    pub issuer: Issuer,
+    /// The client.
+    pub client_id: String,
+    /// What it gives out at its login.
+    pub subject: SubjectKind,
+}
+
+/// Endpoints of an issuer without metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixedEndpoints {
+    /// The issuer.
+    pub issuer: Issuer,
+    /// Where people are asked.
+    pub authorization: Endpoint,
+    /// Where tokens are given.
+    pub token: Endpoint,
+}
+
+/// Whether tokens are bound to a key (RFC 9449).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dpop {
+    /// If the challenge or the metadata of the server ask for it.
+    #[default]
+    WhenAsked,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What is safe only if the application knows better.
+#[derive(Clone, Debug, Default)]
+pub struct Dangerous {
+    /// Origins that may be asked though a server named them, also by plain `http`.
+    pub trusted: Origins,
+    /// Issuers that know PKCE and do not say so.
+    pub assume_pkce: Vec<Issuer>,
+    /// Issuers that must not be told the resource.
+    pub omit_resource: Vec<Issuer>,
+}
+
+/// What was stored when the flow began.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// The credential of the server.
+    pub credential: Option<Arc<Credential>>,
+    /// Dynamic registrations, of any issuer.
+    pub registrations: Vec<Registration>,
+    /// The issuer that a client without one was bound to when it was first used for this server.
+    pub bound: Option<Issuer>,
+}

@@ -1,0 +1,386 @@
+//! The machine itself: its states, and which input each of them takes.
+
+use std::time::{Duration, SystemTime};
+
+use super::{
+    super::{
+        AuthError, AuthErrorKind, Event, Step, Verdict,
+        authorize::{PROTOCOL_PARAMETERS, Pending},
+        device::Waiting,
+        discover::{
+            issuer::{Search, ServerMetadata},
+            resource::{Place, ResourceMetadata},
+        },
+        register::Client,
+        scopes::Scopes,
+        token::{DpopKey, Grant, GrantKind, TokenType},
+    },
+    Cause, Change, Effect, Env, Input, Plan,
+};
+use crate::{
+    Endpoint, Issuer, Resource, Secret,
+    challenge::Challenge,
+    clock::http_date,
+    fetch::{FetchError, NamedBy, Request, Response},
+};
+
+/// A login, a renewal or a step-up that is under way.
+#[derive(Debug)]
+pub struct Flow {
+    plan: Plan,
+    course: Course,
+    state: State,
+}
+
+/// What outlives a single state.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) why: Why,
+    /// The challenge that counts, and whether it wants proofs.
+    pub(super) challenge: Option<Challenge>,
+    pub(super) dpop_challenged: bool,
+    /// What a step-up asks for.
+    pub(super) ask: Option<Scopes>,
+    /// Whether a renewal has been tried, and a client registered anew.
+    pub(super) renewed: bool,
+    pub(super) started_over: bool,
+    /// How far the clock of the issuer is ahead of ours, or behind it.
+    pub(super) skew: Skew,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Start,
+    Refused,
+    Lack,
+    Expired,
+}
+
+/// A difference of two clocks that matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Skew {
+    #[default]
+    None,
+    Ahead(Duration),
+    Behind(Duration),
+}
+
+/// What is to be logged in to.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) resource: Resource,
+    pub(super) issuers: Vec<Issuer>,
+    pub(super) metadata: Option<ResourceMetadata>,
+    /// Whether the server itself may be the issuer, without any metadata.
+    pub(super) early: bool,
+}
+
+/// Everything that is settled before anybody is asked.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) resource: Option<Resource>,
+    pub(super) metadata: ServerMetadata,
+    pub(super) client: Client,
+    pub(super) scopes: Scopes,
+    pub(super) dpop: Option<DpopKey>,
+}
+
+/// A token request that is under way.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) grant: Grant,
+    pub(super) kind: GrantKind,
+    pub(super) issuer: Issuer,
+    pub(super) client: Client,
+    pub(super) resource: Option<Resource>,
+    pub(super) scopes: Option<Scopes>,
+    pub(super) requested: Scopes,
+    pub(super) dpop: Option<DpopKey>,
+    pub(super) nonce: Option<String>,
+    pub(super) nonces: u8,
+    pub(super) endpoint: Endpoint,
+    pub(super) revocation: Option<Endpoint>,
+    pub(super) found: SystemTime,
+    pub(super) named_by: NamedBy,
+}
+
+impl Call {
+    pub(super) fn is_renewal(&self) -> bool {
+        matches!(self.grant, Grant::Refresh(_))
+    }
+
+    pub(super) fn wanted(&self) -> TokenType {
+        if self.dpop.is_some() { TokenType::Dpop } else { TokenType::Bearer }
+    }
+
+    pub(super) fn step(&self) -> Step {
+        if self.is_renewal() { Step::Renewal } else { Step::Token }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    FindResource {
+        asked: Place,
+        left: Vec<Place>,
+        mismatch: Option<AuthError>,
+    },
+    FindIssuer {
+        search: Search,
+        target: Target,
+        left: Vec<Issuer>,
+    },
+    Register {
+        target: Target,
+        metadata: Box<ServerMetadata>,
+        scopes: Scopes,
+        dpop: Option<DpopKey>,
+        by_name: bool,
+    },
+    Ask {
+        pending: Pending,
+        ready: Box<Ready>,
+    },
+    DeviceAsk {
+        ready: Box<Ready>,
+    },
+    DeviceShow {
+        waiting: Waiting,
+        ready: Box<Ready>,
+    },
+    DeviceWait {
+        waiting: Waiting,
+        ready: Box<Ready>,
+    },
+    DevicePoll {
+        waiting: Waiting,
+        call: Box<Call>,
+        ready: Box<Ready>,
+    },
+    Assertion {
+        ready: Box<Ready>,
+    },
+    FindIdp {
+        search: Search,
+        subject: Secret,
+        ready: Box<Ready>,
+    },
+    IdpExchange {
+        endpoint: Endpoint,
+        ready: Box<Ready>,
+    },
+    Token {
+        call: Box<Call>,
+        target: Option<Target>,
+    },
+    SaveClient {
+        ready: Box<Ready>,
+    },
+    SaveForgotten,
+    SaveRejected {
+        target: Option<Target>,
+    },
+    SaveCredential {
+        credential: Box<super::super::token::Credential>,
+    },
+    Done,
+}
+
+/// An answer, or that none came.
+pub(super) type Answer<'a> = Result<&'a Response, &'a FetchError>;
+/// What a transition ends with.
+pub(super) type Turned = Result<(Flow, Effect), AuthError>;
+
+/// One transition: what it starts from besides a state.
+pub(super) struct Turn<'a> {
+    pub(super) plan: Plan,
+    pub(super) course: Course,
+    pub(super) env: &'a Env,
+    pub(super) events: &'a mut Vec<Event>,
+}
+
+impl Flow {
+    pub(super) fn begin(plan: Plan, cause: Cause, env: &Env, events: &mut Vec<Event>) -> Turned {
+        let (why, challenges, ask) = match cause {
+            Cause::Start => (Why::Start, Vec::new(), None),
+            Cause::Refused(challenges) => (Why::Refused, challenges, None),
+            Cause::Lack(challenges, ask) => (Why::Lack, challenges, Some(ask)),
+            Cause::Expired => (Why::Expired, Vec::new(), None),
+        };
+        let (challenge, dpop_challenged) = choose_challenge(challenges);
+        let course = Course {
+            why,
+            challenge,
+            dpop_challenged,
+            ask,
+            renewed: false,
+            started_over: false,
+            skew: Skew::None,
+        };
+        let turned = check(&plan).and_then(|()| Turn { plan, course, env, events: &mut *events }.start());
+        told(turned, events)
+    }
+
+    /// Goes on with what came of the last effect. What is found on the way is appended to `events`.
+    pub fn next(self, input: Input, env: &Env, events: &mut Vec<Event>) -> Turned {
+        let Self { plan, course, state } = self;
+        let turn = Turn { plan, course, env, events: &mut *events };
+        let turned = match input {
+            Input::Response(response) => turn.answered(state, Ok(&response)),
+            Input::Unreachable(error) => turn.answered(state, Err(&error)),
+            Input::Declined => Err(declined(&state)),
+            other => turn.went_on(state, other),
+        };
+        told(turned, events)
+    }
+}
+
+/// Tells the refusal that ends a flow.
+fn told(turned: Turned, events: &mut Vec<Event>) -> Turned {
+    if let Err(error) = &turned {
+        events.push(Event::refused(error, ""));
+    }
+    turned
+}
+
+/// Bearer, unless nothing but DPoP is offered. Challenges with a scope that is none are not readable.
+fn choose_challenge(challenges: Vec<Challenge>) -> (Option<Challenge>, bool) {
+    let readable =
+        |challenge: &Challenge| challenge.scope().is_none_or(|scope| Scopes::parse(scope).is_some());
+    let mut readable: Vec<Challenge> = challenges.into_iter().filter(readable).collect();
+    let at = |scheme: &str, all: &[Challenge]| all.iter().position(|challenge| challenge.is(scheme));
+    if let Some(bearer) = at("Bearer", &readable) {
+        return (Some(readable.swap_remove(bearer)), false);
+    }
+    match at("DPoP", &readable) {
+        Some(dpop) => (Some(readable.swap_remove(dpop)), true),
+        None => (None, false),
+    }
+}
+
+fn check(plan: &Plan) -> Result<(), AuthError> {
+    let protocol = |name: &str| PROTOCOL_PARAMETERS.contains(&name);
+    match plan.authorize_params.iter().find(|(name, _)| protocol(name)) {
+        Some((name, _)) => {
+            let detail =
+                format!("the parameter \"{name}\" of the authorization request is the protocol's own");
+            Err(AuthError::new(AuthErrorKind::Misconfigured, Step::Authorization, detail))
+        }
+        None => Ok(()),
+    }
+}
+
+fn declined(state: &State) -> AuthError {
+    let step = match state {
+        State::DeviceShow { .. } | State::DeviceWait { .. } => Step::Device,
+        State::Assertion { .. } => Step::Exchange,
+        _ => Step::Authorization,
+    };
+    AuthError::new(AuthErrorKind::Declined, step, "it was not gone on with")
+}
+
+pub(super) fn out_of_order() -> AuthError {
+    let detail = "the flow was given something that it had not asked for";
+    AuthError::new(AuthErrorKind::OutOfOrder, Step::Use, detail)
+}
+
+impl Turn<'_> {
+    /// Waits in a state for what comes of an effect.
+    pub(super) fn wait(self, state: State, effect: Effect) -> Turned {
+        Ok((Flow { plan: self.plan, course: self.course, state }, effect))
+    }
+
+    pub(super) fn send(self, state: State, request: Request) -> Turned {
+        self.wait(state, Effect::Send(request))
+    }
+
+    pub(super) fn save(self, state: State, change: Change) -> Turned {
+        self.wait(state, Effect::Save(change))
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        step: Step,
+        verdict: Verdict,
+        rule: &'static str,
+        detail: impl Into<String>,
+    ) {
+        self.events.push(Event::new(step, verdict, rule, detail));
+    }
+
+    fn start(self) -> Turned {
+        if self.course.why == Why::Expired && self.can_renew() {
+            self.renew(None)
+        } else {
+            self.find_resource()
+        }
+    }
+
+    /// An answer came from the network, or none.
+    fn answered(self, state: State, answer: Answer<'_>) -> Turned {
+        match state {
+            State::FindResource { asked, left, mismatch } => {
+                self.resource_answered(&asked, left, mismatch, answer)
+            }
+            State::FindIssuer { search, target, left } => self.issuer_answered(search, target, left, answer),
+            State::Register { target, metadata, scopes, dpop, by_name } => {
+                self.registered(target, metadata, scopes, dpop, by_name, answer)
+            }
+            State::DeviceAsk { ready } => self.device_answered(ready, answer),
+            State::DevicePoll { waiting, call, ready } => self.device_polled(waiting, *call, ready, answer),
+            State::FindIdp { search, subject, ready } => self.idp_answered(search, subject, ready, answer),
+            State::IdpExchange { endpoint, ready } => self.exchanged(&endpoint, ready, answer),
+            State::Token { call, target } => self.token_answered(*call, target, answer),
+            _ => Err(out_of_order()),
+        }
+    }
+
+    /// Something else than an answer came.
+    fn went_on(self, state: State, input: Input) -> Turned {
+        match (state, input) {
+            (State::Ask { pending, ready }, Input::Callback(callback)) => {
+                self.called_back(pending, ready, &callback)
+            }
+            (State::DeviceShow { waiting, ready }, Input::Elapsed) => {
+                let pause = waiting.first(self.env.now)?;
+                self.wait(State::DeviceWait { waiting, ready }, Effect::Wait(pause))
+            }
+            (State::DeviceWait { waiting, ready }, Input::Elapsed) => self.poll(waiting, ready),
+            (State::Assertion { ready }, Input::Assertion(assertion)) => self.asserted(ready, assertion),
+            (State::SaveClient { ready }, Input::Saved) => self.ask(ready),
+            (State::SaveForgotten, Input::Saved) => self.find_resource(),
+            (State::SaveRejected { target }, Input::Saved) => self.log_in_again(target),
+            (State::SaveCredential { credential }, Input::Saved) => {
+                self.wait(State::Done, Effect::Done(credential))
+            }
+            _ => Err(out_of_order()),
+        }
+    }
+
+    /// The time as the issuer sees it: what is signed is dated by it.
+    pub(super) fn issuers_now(&self) -> SystemTime {
+        match self.course.skew {
+            Skew::None => self.env.now,
+            Skew::Ahead(by) => self.env.now.checked_add(by).unwrap_or(self.env.now),
+            Skew::Behind(by) => self.env.now.checked_sub(by).unwrap_or(self.env.now),
+        }
+    }
+
+    /// Notes how the clock of the issuer differs from ours.
+    pub(super) fn note_time(&mut self, response: &Response) {
+        const TOLERATED: Duration = Duration::from_secs(30);
+        let date = response.headers.get(http::header::DATE).and_then(|value| value.to_str().ok());
+        let Some(theirs) = date.and_then(http_date) else { return };
+        let (ahead, behind) = (theirs.duration_since(self.env.now), self.env.now.duration_since(theirs));
+        let skew = match (ahead, behind) {
+            (Ok(by), _) if by > TOLERATED => Skew::Ahead(by),
+            (_, Ok(by)) if by > TOLERATED => Skew::Behind(by),
+            _ => Skew::None,
+        };
+        if skew != Skew::None && self.course.skew == Skew::None {
+            let detail = "the clock of the issuer and ours differ by more than half a minute";
+            self.tell(Step::Issuer, Verdict::Warning, "clock-wrong", detail);
+        }
+        self.course.skew = skew;
+    }
+}

@@ -1,0 +1,111 @@
+//! The URL of a document that describes a client.
+
+use url::Host;
+
+use crate::{
+    Endpoint,
+    client::{AuthError, AuthErrorKind, Step, discover},
+    fetch::Response,
+};
+
+/// The URL of a document that describes a client, and so is its identifier.
+///
+/// ```
+/// use toolwire_auth::client::register::ClientDocument;
+///
+/// assert!(ClientDocument::parse("https://notes.example/client.json").is_ok());
+/// assert!(ClientDocument::parse("http://notes.example/client.json").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientDocument(String);
+
+impl ClientDocument {
+    /// A URL that issuers can read: `https`, with a path without dot segments, without userinfo and fragment, and not
+    /// an address that only this network knows. Nothing is looked up.
+    pub fn parse(text: &str) -> Result<Self, AuthError> {
+        let fail = |why: &str| {
+            let detail = format!("the URL of the client document {why}");
+            Err(AuthError::new(AuthErrorKind::Misconfigured, Step::Identity, detail))
+        };
+        let endpoint = match Endpoint::parse(text) {
+            Ok(endpoint) => endpoint,
+            Err(why) => return fail(&why.to_string()),
+        };
+        let url = endpoint.url();
+        if url.scheme() != "https" {
+            return fail("is not an https URL");
+        }
+        if matches!(url.path(), "" | "/") {
+            return fail("has no path");
+        }
+        // Asked of the text, since the parser resolves them.
+        let path = text.split(['?', '#']).next().unwrap_or(text);
+        let is_dots =
+            |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+        if path.split('/').any(is_dots) {
+            return fail("has dot segments");
+        }
+        if url.host().is_none_or(|host| is_inside(&host)) {
+            return fail("has an address that issuers cannot reach");
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The URL as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Checks the document itself, as an issuer would.
+    pub fn accept(&self, response: &Response) -> Result<(), AuthError> {
+        let fail = |detail: &str| {
+            let error = AuthError::new(AuthErrorKind::MetadataRefused, Step::Identity, detail);
+            Err(AuthError { url: Some(self.0.clone()), ..error })
+        };
+        if response.status != http::StatusCode::OK {
+            return fail("the client document is not there");
+        }
+        let Some(document) = discover::object(&response.body) else {
+            return fail("the client document is not a JSON object without duplicate names");
+        };
+        match discover::text(&document, "client_id") {
+            Ok(Some(id)) if id == self.0 => {}
+            _ => return fail("the \"client_id\" of the client document is not its URL"),
+        }
+        match discover::texts(&document, "redirect_uris") {
+            Ok(Some(uris)) if !uris.is_empty() => Ok(()),
+            _ => fail("the client document has no \"redirect_uris\""),
+        }
+    }
+}
+
+fn is_inside(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => {
+            name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
+        }
+        Host::Ipv4(address) => is_inside_v4(*address),
+        Host::Ipv6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => is_inside_v4(mapped),
+            None => {
+                let first = address.segments()[0];
+                address.is_loopback()
+                    || address.is_unspecified()
+                    || address.is_multicast()
+                    || first & 0xfe00 == 0xfc00
+                    || first & 0xffc0 == 0xfe80
+            }
+        },
+    }
+}
+
+fn is_inside_v4(address: std::net::Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || first == 0
+        || first >= 240
+        || (first == 100 && (64..128).contains(&second))
+}

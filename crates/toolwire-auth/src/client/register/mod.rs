@@ -1,0 +1,13 @@
+//! Clients: which one asks, and how a new one is registered.
+
+mod choose;
+mod client;
+mod document;
+mod dynamic;
+
+pub use self::{
+    choose::{Identity, choose, recorded},
+    client::{AuthMethod, Client, ClientId, Registration, Source},
+    document::ClientDocument,
+    dynamic::{Refused, accept, request},
+};

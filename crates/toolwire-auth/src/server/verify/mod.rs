@@ -1,0 +1,365 @@
+//! Who a token stands for: the seam between the guard and whatever knows the tokens of an issuer.
+//!
+//! A [`Verify`] says what a token is; whether that is enough is decided by the guard, which checks issuer, audience and
+//! expiry once more. So a verifier that forgets one of them cannot open the server: a [`Verified`] cannot be made without
+//! saying which audience and which expiry were found.
+
+use std::{
+    borrow::Cow,
+    error::Error,
+    fmt,
+    future::Future,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use toolwire_transport::BoxFuture;
+use zeroize::Zeroizing;
+
+/// How far the clocks of an issuer and of this server may be apart.
+pub const LEEWAY: Duration = Duration::from_secs(60);
+
+/// Finds out who a token stands for.
+///
+/// `Jwt`, `Introspection` and `StaticKeys` do; for tokens that
+/// only their issuer understands, any function from a [`PresentedToken`] to a future does as well:
+///
+/// ```
+/// use toolwire_auth::server::verify::{Audience, Expiry, Invalid, PresentedToken, Verified, Verify};
+///
+/// fn verifier() -> impl Verify {
+///     |token: PresentedToken| async move {
+///         if token.expose() != "swordfish" {
+///             return Err(Invalid::new("not the token of the house"));
+///         }
+///         Ok(Verified::new("alice", Audience::Vouched, Expiry::Unknown).scopes(["files:read"]))
+///     }
+/// }
+/// ```
+pub trait Verify: Send + Sync + 'static {
+    /// Is told once, when the guard is built, what it is used for.
+    ///
+    /// # Errors
+    /// When it cannot be used for that.
+    fn prepare(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        _ = setting;
+        Ok(())
+    }
+
+    /// Whether a token may be one of this verifier's issuer, by what it says of itself without any proof. Asked only
+    /// where there are several issuers, to find the one whose keys count. Without a better answer: yes.
+    fn may_know(&self, token: &PresentedToken) -> bool {
+        _ = token;
+        true
+    }
+
+    /// Says who a token stands for at the time `now`.
+    fn verify<'a>(
+        &'a self,
+        token: &'a PresentedToken,
+        now: SystemTime,
+    ) -> BoxFuture<'a, Result<Verified, VerifyError>>;
+
+    /// Audiences that were configured here, and that count as the resource does.
+    fn audiences(&self) -> &[String] {
+        &[]
+    }
+
+    /// Whether tokens of the issuer that was configured may name `found` as theirs. Without a better answer: only if
+    /// both are the same text.
+    fn accepts_issuer(&self, configured: &str, found: &str) -> bool {
+        configured == found
+    }
+
+    /// Gets what the first token would have to wait for.
+    fn warm_up(&self) -> BoxFuture<'_, Result<(), Unavailable>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl<F, Fut, E> Verify for F
+where
+    F: Fn(PresentedToken) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Verified, E>> + Send + 'static,
+    E: Into<VerifyError> + 'static,
+{
+    fn verify<'a>(
+        &'a self,
+        token: &'a PresentedToken,
+        _: SystemTime,
+    ) -> BoxFuture<'a, Result<Verified, VerifyError>> {
+        let verifying = self(token.clone());
+        Box::pin(async { verifying.await.map_err(Into::into) })
+    }
+}
+
+/// What a verifier is used for.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    resource: Arc<str>,
+    issuer: Arc<str>,
+}
+
+impl Setting {
+    pub(crate) fn new(resource: &str, issuer: &str) -> Self {
+        Self { resource: resource.into(), issuer: issuer.into() }
+    }
+
+    /// The identifier of the server that is protected, as it was configured.
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// The identifier of the issuer whose tokens are to be verified, as it was configured.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+}
+
+/// Why a verifier cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingError(Cow<'static, str>);
+
+impl SettingError {
+    /// An error with this message.
+    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for SettingError {}
+
+/// A token that came with a request. Clones are cheap, and `Debug` shows nothing of it.
+#[derive(Clone)]
+pub struct PresentedToken(Arc<Presented>);
+
+struct Presented {
+    text: Zeroizing<String>,
+    digest: [u8; 32],
+    scheme: Scheme,
+}
+
+/// How a token was presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the two schemes that exist")]
+pub enum Scheme {
+    /// Whoever has it may use it (RFC 6750).
+    Bearer,
+    /// Only with a proof that the client holds a key (RFC 9449).
+    Dpop,
+}
+
+impl PresentedToken {
+    /// A token as it was presented.
+    pub fn new(scheme: Scheme, text: impl Into<String>) -> Self {
+        let text = Zeroizing::new(text.into());
+        let digest = Sha256::digest(text.as_bytes()).into();
+        Self(Arc::new(Presented { text, digest, scheme }))
+    }
+
+    /// The token itself. It is a secret: it must not be logged, kept or sent anywhere but to its issuer.
+    pub fn expose(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Its SHA-256, under which something may be remembered about it.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.0.digest
+    }
+
+    /// How it was presented.
+    pub fn scheme(&self) -> Scheme {
+        self.0.scheme
+    }
+}
+
+impl fmt::Debug for PresentedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PresentedToken").field("scheme", &self.0.scheme).finish_non_exhaustive()
+    }
+}
+
+/// Which servers a token was found to be for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a verifier has to say one of these")]
+pub enum Audience {
+    /// These, as the token or its issuer names them. One of them has to be this server, byte for byte.
+    Is(Vec<String>),
+    /// Tokens of this issuer name none, and the issuer itself has said that this one is ours.
+    Vouched,
+}
+
+impl Audience {
+    /// The one that is named.
+    pub fn is(audience: impl Into<String>) -> Self {
+        Self::Is(vec![audience.into()])
+    }
+}
+
+/// Until when a token was found to be valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a verifier has to say one of these")]
+pub enum Expiry {
+    /// Until this time.
+    At(SystemTime),
+    /// Tokens of this issuer do not say. The issuer is asked again after a minute.
+    Unknown,
+}
+
+/// What was found out about a token that is genuine. Whether it is good enough is up to the guard.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    pub(crate) subject: String,
+    pub(crate) audience: Audience,
+    pub(crate) expiry: Expiry,
+    pub(crate) issuer: Option<String>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) claims: Map<String, Value>,
+    pub(crate) key: Option<String>,
+}
+
+impl Verified {
+    /// A token of `subject`.
+    pub fn new(subject: impl Into<String>, audience: Audience, expiry: Expiry) -> Self {
+        Self {
+            subject: subject.into(),
+            audience,
+            expiry,
+            issuer: None,
+            client_id: None,
+            scopes: Vec::new(),
+            claims: Map::new(),
+            key: None,
+        }
+    }
+
+    /// The issuer that the token names. Without it, the token is one of the issuer that was configured.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// The client that the token was given to.
+    #[must_use]
+    pub fn client_id(mut self, client_id: impl Into<String>) -> Self {
+        self.client_id = Some(client_id.into());
+        self
+    }
+
+    /// What the token allows.
+    #[must_use]
+    pub fn scopes<T: Into<String>>(mut self, scopes: impl IntoIterator<Item = T>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What else is said about the subject, for handlers.
+    #[must_use]
+    pub fn claims(mut self, claims: Map<String, Value>) -> Self {
+        self.claims = claims;
+        self
+    }
+
+    /// The thumbprint (RFC 7638) of the key that the token is bound to: `cnf.jkt`. Such a token is refused without a proof.
+    #[must_use]
+    pub fn bound_to(mut self, thumbprint: impl Into<String>) -> Self {
+        self.key = Some(thumbprint.into());
+        self
+    }
+}
+
+/// Why a verifier does not say who a token stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "either the token is at fault or it is not")]
+pub enum VerifyError {
+    /// The token is not valid: answered 401.
+    Invalid(Invalid),
+    /// Whoever knows cannot be asked now: answered 503, and no client drops its token.
+    Unavailable(Unavailable),
+}
+
+/// A token is not valid. The reason is for the log of the server: clients are told only that it is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(Cow<'static, str>);
+
+impl Invalid {
+    /// Which check failed. It must not repeat anything of the token.
+    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// Nobody can say now whether a token is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    reason: Cow<'static, str>,
+    retry_after: Duration,
+}
+
+impl Unavailable {
+    /// How long clients are asked to wait unless the issuer has said something else.
+    const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+    /// What does not answer.
+    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { reason: reason.into(), retry_after: Self::RETRY_AFTER }
+    }
+
+    /// When to try again. Default: after 5 seconds.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.retry_after = delay;
+        self
+    }
+
+    pub(crate) fn delay(&self) -> Duration {
+        self.retry_after
+    }
+}
+
+impl From<Invalid> for VerifyError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+impl From<Unavailable> for VerifyError {
+    fn from(unavailable: Unavailable) -> Self {
+        Self::Unavailable(unavailable)
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(invalid) => invalid.fmt(f),
+            Self::Unavailable(unavailable) => unavailable.fmt(f),
+        }
+    }
+}
+
+impl Error for Invalid {}
+impl Error for Unavailable {}
+impl Error for VerifyError {}
