@@ -1,6 +1,6 @@
 //! What can go wrong with a call, and whether the server may have acted on it.
 
-use std::{borrow::Cow, error::Error as StdError, fmt, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use toolwire_protocol::{MethodName, RpcError, ServerCapability, Version};
 
@@ -19,7 +19,7 @@ struct Inner {
     rpc: Option<RpcError>,
     status: Option<u16>,
     limit: Option<&'static str>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What went wrong.
@@ -80,7 +80,15 @@ impl Error {
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.inner.source = Some(source.into());
+        self.inner.source = Some(source.into().into());
+        self
+    }
+
+    /// Passes on what was behind a failure of the link.
+    pub(crate) fn caused_by(mut self, cause: Option<Arc<dyn StdError + Send + Sync>>) -> Self {
+        if cause.is_some() {
+            self.inner.source = cause;
+        }
         self
     }
 

@@ -205,7 +205,8 @@ impl Requester {
             Failure::Exchange(ExchangeError::Rpc(error)) => return Error::from_rpc(method, error),
             Failure::Exchange(ExchangeError::Link(error)) => error,
         };
-        match error.kind {
+        let cause = error.cause;
+        let explained = match error.kind {
             LinkErrorKind::Closed => {
                 let why = self.link.why_closed().await;
                 let why = why.unwrap_or_else(|| error.message.into_owned());
@@ -225,7 +226,8 @@ impl Requester {
             kind => {
                 Error::new(error_kind(&kind), error.delivery, format!("{method} failed: {}", error.message))
             }
-        }
+        };
+        explained.caused_by(cause)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     client::{Client, Requester},
     error::{Delivery, Error, ErrorKind},
     host::{Handlers, Host},
-    link::{Ending, Inbox, Line, ReconnectingLink},
+    link::{Ending, Inbox, Line, LinkError, LinkErrorKind, ReconnectingLink},
     settings::Settings,
 };
 use handshake::{Handshake, HandshakeError, Opening};
@@ -192,7 +192,12 @@ fn not_made(host: &Host, error: std::io::Error) -> Error {
     if let Some(observer) = host.observer() {
         observer.failed(format_args!("the connection could not be made: {error}"));
     }
-    Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made").with_source(error)
+    let failed = Error::new(ErrorKind::Connect, Delivery::NotSent, "the connection could not be made");
+    let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<LinkError>());
+    match refused.map(|refused| &refused.kind) {
+        Some(LinkErrorKind::Status(status, _)) => failed.with_status(*status).with_source(error),
+        _ => failed.with_source(error),
+    }
 }
 
 fn lost_at_once() -> Error {

@@ -28,10 +28,25 @@ pub(crate) struct HandlerRunning<'a>(&'a HandlerClock);
 
 impl HandlerClock {
     pub(crate) fn begin(&self) -> HandlerRunning<'_> {
+        self.start();
+        HandlerRunning(self)
+    }
+
+    /// Something begins that has to be ended by [`end`](Self::end).
+    pub(crate) fn start(&self) {
         let mut state = lock(&self.0);
         state.running += 1;
         state.since.get_or_insert_with(Instant::now);
-        HandlerRunning(self)
+    }
+
+    pub(crate) fn end(&self) {
+        let mut state = lock(&self.0);
+        state.running -= 1;
+        if state.running == 0
+            && let Some(since) = state.since.take()
+        {
+            state.total += since.elapsed();
+        }
     }
 
     /// For how long at least one handler has been running, all in all.
@@ -43,13 +58,7 @@ impl HandlerClock {
 
 impl Drop for HandlerRunning<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.0);
-        state.running -= 1;
-        if state.running == 0
-            && let Some(since) = state.since.take()
-        {
-            state.total += since.elapsed();
-        }
+        self.0.end();
     }
 }
 

@@ -8,6 +8,18 @@ use toolwire_protocol::{Notification, Request};
 use super::Line;
 use crate::{host::Host, settings::ROOM_PATIENCE};
 
+/// The clocks of all requests stand still as long as this lives. From [`Inbox::thinking`].
+#[derive(Debug)]
+pub struct Thinking {
+    host: Arc<Host>,
+}
+
+impl Drop for Thinking {
+    fn drop(&mut self) {
+        self.host.handler_clock.end();
+    }
+}
+
 /// Takes requests and notifications of the server. Nothing here waits: a link can call it while it reads.
 #[derive(Clone)]
 pub struct Inbox {
@@ -93,6 +105,20 @@ impl Inbox {
     /// of its own; listeners hear a [`Resync`](crate::Change::Resync) after that. A Tokio runtime is needed.
     pub fn session_renewed(&self) {
         self.host.restoration.begin();
+    }
+
+    /// A person is asked, or something else is done that is not the server's fault, before a request can be sent: the
+    /// time until this is dropped counts for no timeout.
+    #[must_use = "it counts as long as it lives"]
+    pub fn thinking(&self) -> Thinking {
+        self.host.handler_clock.start();
+        Thinking { host: Arc::clone(&self.host) }
+    }
+
+    /// From now on the server takes this client for somebody else: what it said to the one before is forgotten, unless
+    /// it was for everybody.
+    pub fn identity_changed(&self) {
+        self.host.with_cache(|cache, _| cache.clear_private());
     }
 
     /// How many messages one batch may hold.

@@ -9,7 +9,7 @@ mod exchange;
 mod inbox;
 mod reconnecting;
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc};
 
 use bytes::Bytes;
 use toolwire_protocol::{
@@ -22,7 +22,7 @@ use crate::error::Delivery;
 
 pub use duplex::DuplexLink;
 pub use exchange::{Exchange, ExchangeError, ExchangeEvent, ExchangeFeed, Reply};
-pub use inbox::Inbox;
+pub use inbox::{Inbox, Thinking};
 pub(crate) use reconnecting::{Ending, Line, ReconnectingLink};
 
 /// A connection that requests are sent over. For people who write transports.
@@ -131,6 +131,8 @@ pub struct LinkError {
     pub delivery: Delivery,
     /// One sentence for a person.
     pub message: Cow<'static, str>,
+    /// What was behind it, if there is more to say; it becomes the source of the client's error.
+    pub cause: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What happened to a request on its way.
@@ -158,7 +160,14 @@ pub enum LinkErrorKind {
 impl LinkError {
     /// An error with a sentence for a person.
     pub fn new(kind: LinkErrorKind, delivery: Delivery, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, delivery, message: message.into() }
+        Self { kind, delivery, message: message.into(), cause: None }
+    }
+
+    /// Adds what was behind it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: Arc<dyn StdError + Send + Sync>) -> Self {
+        self.cause = Some(cause);
+        self
     }
 }
 
@@ -168,4 +177,8 @@ impl fmt::Display for LinkError {
     }
 }
 
-impl std::error::Error for LinkError {}
+impl StdError for LinkError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.as_ref().map(|cause| &**cause as &(dyn StdError + 'static))
+    }
+}

@@ -1,6 +1,6 @@
 //! Settings on their way to an [`Http`].
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use toolwire_protocol::headers::LAST_EVENT_ID;
@@ -9,8 +9,10 @@ use url::Url;
 #[cfg(feature = "client-tls")]
 use super::net::{Roots, TlsClient};
 use super::{
+    authorize::{Authorization, Authorize},
     connector::Http,
     endpoint::{Endpoint, shown},
+    fetch::Fetcher,
     net::{Bounds, Dialer, Origin, Pool, Proxy, Versions, basic_credentials},
     settings::{CONNECT_TIMEOUT, HttpLimits, SEND_TIMEOUT, Settings},
 };
@@ -30,6 +32,7 @@ use super::{
 pub struct HttpBuilder {
     url: Result<Url, HttpError>,
     headers: HeaderMap,
+    auth: Option<Arc<dyn Authorization>>,
     /// The first thing that was wrong with them.
     fault: Option<HttpError>,
     limits: HttpLimits,
@@ -51,6 +54,7 @@ impl HttpBuilder {
         Self {
             url: endpoint_url(url),
             headers: HeaderMap::new(),
+            auth: None,
             fault: None,
             limits: HttpLimits::default(),
             proxy: Proxy::Environment,
@@ -88,6 +92,15 @@ impl HttpBuilder {
                     .get_or_insert_with(|| HttpError::new("the token has characters no header may have"));
             }
         }
+        self
+    }
+
+    /// Lets this give requests their credentials, and find some where the server asks for them.
+    ///
+    /// It goes together with neither [`bearer`](Self::bearer), nor a header `Authorization`, nor credentials in the
+    /// address. While it asks a person, the timeouts of requests stand still.
+    pub fn auth(mut self, auth: impl Authorization) -> Self {
+        self.auth = Some(Arc::new(auth));
         self
     }
 
@@ -159,6 +172,15 @@ impl HttpBuilder {
         } else {
             dialer
         };
+        let authorize = self.auth.map(|auth| {
+            let fetcher = Fetcher::like(
+                self.proxy.clone(),
+                #[cfg(feature = "client-tls")]
+                self.roots.clone(),
+            );
+            bound(&*auth, &url, &self.headers, fetcher)
+        });
+        let authorize = authorize.transpose()?;
         let mut headers = self.headers;
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
         // What a user wrote into the address counts only if nothing else says who it is.
@@ -166,9 +188,32 @@ impl HttpBuilder {
             headers.entry(header::AUTHORIZATION).or_insert(credentials);
         }
         let pool = Pool::new(dialer, Bounds { header_bytes: self.limits.header_bytes });
-        let settings = Settings { headers, limits: self.limits, send_timeout: self.send_timeout };
+        let settings = Settings { headers, authorize, limits: self.limits, send_timeout: self.send_timeout };
         Endpoint::new(pool, settings, url)
     }
+}
+
+/// What gives requests to `url` their credentials.
+fn bound(
+    auth: &dyn Authorization,
+    url: &Url,
+    headers: &HeaderMap,
+    fetcher: Fetcher,
+) -> Result<Arc<dyn Authorize>, HttpError> {
+    let twice = |where_| {
+        let text = format!(
+            "there are credentials for {} in {where_} as well as by `auth`; keep one of them",
+            shown(url)
+        );
+        Err(HttpError::new(text))
+    };
+    if headers.contains_key(header::AUTHORIZATION) {
+        return twice("a header");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return twice("its address");
+    }
+    auth.bind(url.as_str(), fetcher).map_err(|error| HttpError::new(error.to_string()))
 }
 
 /// How this client names itself, unless the user has another name for it.

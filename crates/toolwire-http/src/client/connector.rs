@@ -72,7 +72,7 @@ impl Connector<Remote> for Http {
                 Ok(Connection { link, key, again: Some(self), fallback })
             }
             #[cfg(feature = "sse2024")]
-            Means::Sse2024 => match super::sse2024::open(&self.endpoint).await {
+            Means::Sse2024 => match super::sse2024::open(&self.endpoint.attached(&inbox, None)).await {
                 Ok(duplex) => Ok(Connection::over(duplex, inbox).again(self)),
                 Err(error) => Err(FailedConnection { error, again: Some(self) }),
             },

@@ -7,6 +7,7 @@ use toolwire_client::{
 };
 use toolwire_protocol::RpcError;
 
+use super::authorize::Unauthorized;
 use super::net::{Kind, NetError, Shown};
 
 /// How much of a challenge is shown.
@@ -36,6 +37,17 @@ const fn hint(kind: Kind, sent: bool) -> &'static str {
 /// The response began and did not end.
 pub(super) fn broken_off(error: &NetError) -> LinkError {
     cut_off(format!("the response broke off: {error}"))
+}
+
+/// There are no credentials with which the request could be sent. `delivery` says what became of it.
+pub(super) fn unauthorized(why: Unauthorized, shown: &str) -> LinkError {
+    let kind = match why.status() {
+        Some(status) => LinkErrorKind::Status(status.as_u16(), None),
+        None => LinkErrorKind::Unreachable,
+    };
+    let cause = why.into_cause();
+    let text = format!("there are no credentials for {shown}: {cause}");
+    LinkError::new(kind, Delivery::NotSent, text).caused_by(cause)
 }
 
 /// The server took too long to begin its response.

@@ -19,6 +19,7 @@
 //! schema refers to.
 
 mod answer;
+pub mod authorize;
 mod builder;
 mod connector;
 mod endpoint;

@@ -1,8 +1,10 @@
 //! Every setting of the HTTP client, with its name, its default and what it protects.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
+
+use super::authorize::Authorize;
 
 /// How long it may take to reach the server: ten seconds.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,6 +95,8 @@ impl Default for HttpLimits {
 pub(super) struct Settings {
     /// Sent with every request.
     pub(super) headers: HeaderMap,
+    /// Gives requests their credentials.
+    pub(super) authorize: Option<Arc<dyn Authorize>>,
     pub(super) limits: HttpLimits,
     pub(super) send_timeout: Duration,
 }

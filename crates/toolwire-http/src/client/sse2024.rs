@@ -18,6 +18,7 @@ use toolwire_client::link::{LinkError, LinkErrorKind};
 use toolwire_transport::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
 
 use super::{
+    authorize::Purpose,
     endpoint::{Endpoint, within_origin},
     events::{EventStream, StreamFault},
 };
@@ -55,7 +56,10 @@ struct End {
 
 /// Opens the stream and waits until the server says where to post to.
 pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Sse2024> {
-    let stream = endpoint.listen(HeaderMap::new).await.map_err(|error| not_there(endpoint, &error))?;
+    let stream = endpoint
+        .listen(Purpose::Request, HeaderMap::new)
+        .await
+        .map_err(|error| not_there(endpoint, &error))?;
     let deadline = Instant::now() + endpoint.settings().send_timeout.min(LONGEST);
     let (stream, address) = timeout_at(deadline, address(stream)).await.map_err(|_| {
         io::Error::new(io::ErrorKind::TimedOut, format!("{} does not say where to post to", endpoint.shown()))
@@ -97,7 +101,11 @@ fn not_there(endpoint: &Endpoint, error: &LinkError) -> io::Error {
         ),
         _ => error.to_string(),
     };
-    io::Error::other(text)
+    // Whoever asks for credentials is there.
+    match error.kind {
+        LinkErrorKind::Status(401 | 403, _) => io::Error::other(error.clone()),
+        _ => io::Error::other(text),
+    }
 }
 
 impl Duplex for Sse2024 {

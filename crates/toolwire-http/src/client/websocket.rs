@@ -62,9 +62,14 @@ impl WebSocket {
     }
 
     /// Shakes hands.
-    async fn open(&self) -> io::Result<Response> {
+    async fn open(&self, inbox: &Inbox) -> io::Result<Response> {
         let key = generate_key();
-        let response = self.endpoint.upgrade(|| request_headers(&key)).await.map_err(io::Error::other)?;
+        let response = self
+            .endpoint
+            .attached(inbox, None)
+            .upgrade(|| request_headers(&key))
+            .await
+            .map_err(io::Error::other)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(self.refusal(response).await);
         }
@@ -116,7 +121,7 @@ impl Connector<Remote> for WebSocket {
     }
 
     async fn try_connect(self, inbox: Inbox) -> Result<Connection<Self>, FailedConnection<Self>> {
-        let upgraded = match self.open().await {
+        let upgraded = match self.open(&inbox).await {
             Ok(response) => upgrade::on(response).await.map_err(io::Error::other),
             Err(error) => Err(error),
         };
@@ -168,6 +173,11 @@ impl WebSocketBuilder {
     /// Sends a token with the request that opens it. It never shows up in logs or error messages.
     pub fn bearer(self, token: &str) -> Self {
         Self { http: self.http.bearer(token), ..self }
+    }
+
+    /// Lets this give the request that opens it its credentials, as [`HttpBuilder::auth`] says.
+    pub fn auth(self, auth: impl super::authorize::Authorization) -> Self {
+        Self { http: self.http.auth(auth), ..self }
     }
 
     /// Connects through this proxy. By default the environment is asked, as

@@ -202,6 +202,15 @@ impl ResponseCache {
         self.bytes = 0;
     }
 
+    /// Drops what belongs to an authorization context, including responses that are under way: for a client that is
+    /// somebody else from now on.
+    pub fn clear_private(&mut self) {
+        for generation in &mut self.generations {
+            *generation += 1;
+        }
+        self.retain(|slot| slot.context.is_none());
+    }
+
     /// The number of results that are stored.
     pub fn len(&self) -> usize {
         self.entries.len()

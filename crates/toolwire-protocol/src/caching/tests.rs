@@ -211,6 +211,19 @@ fn clearing_covers_what_is_under_way() {
 }
 
 #[test]
+fn somebody_else_finds_only_what_is_public() {
+    let (mut cache, now) = (ResponseCache::new(CacheLimits::default()), Instant::now());
+    let (private, public) = (read("file:///a"), read("file:///b"));
+    put(&mut cache, &private, "alice", FRESH, now);
+    put(&mut cache, &public, "alice", PUBLIC, now);
+    let under_way = cache.ticket(&private);
+    cache.clear_private();
+    assert!(cache.fresh(&private, "alice", now).is_none());
+    assert!(cache.fresh(&public, "alice", now).is_some());
+    assert!(!cache.insert(&private, "alice", FRESH, text("late"), under_way, now));
+}
+
+#[test]
 fn the_oldest_results_make_room() {
     let mut cache = ResponseCache::new(CacheLimits { entries: 2, ..CacheLimits::default() });
     let now = Instant::now();

@@ -88,6 +88,17 @@ impl Fetcher {
         }
     }
 
+    /// Has the proxy and the certificates of a client.
+    pub(super) fn like(proxy: Proxy, #[cfg(feature = "client-tls")] roots: Roots) -> Self {
+        Self {
+            proxy,
+            #[cfg(feature = "client-tls")]
+            roots,
+            #[cfg(feature = "client-tls")]
+            tls: Arc::default(),
+        }
+    }
+
     /// Goes through this proxy instead of those of the environment.
     ///
     /// # Errors

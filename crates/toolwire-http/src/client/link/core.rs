@@ -30,7 +30,7 @@ const MAX_POSTS: usize = 1024;
 pub(super) struct Core {
     pub(super) endpoint: Endpoint,
     pub(super) session: SessionKeeper,
-    pub(super) plans: Plans,
+    pub(super) plans: Arc<Plans>,
     /// One permit for each request that may have a connection.
     pub(super) streams: Semaphore,
     most_streams: usize,
@@ -54,20 +54,21 @@ struct Waiting {
 impl Core {
     pub(super) fn new(endpoint: Endpoint, inbox: Inbox) -> Self {
         let limits = &endpoint.settings().limits;
+        let plans = Arc::new(Plans::new(limits.tool_plans));
         let most_streams = limits.open_streams.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             session: SessionKeeper::default(),
-            plans: Plans::new(limits.tool_plans),
+            plans: Arc::clone(&plans),
             streams: Semaphore::new(most_streams),
             most_streams,
             runtime: Handle::current(),
-            inbox,
             version: OnceLock::new(),
             waiting: Mutex::default(),
             posts: Mutex::default(),
             closed: watch::Sender::new(false),
             answered: Notify::new(),
-            endpoint,
+            endpoint: endpoint.attached(&inbox, Some(plans)),
+            inbox,
         }
     }
 

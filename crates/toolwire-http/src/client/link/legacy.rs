@@ -19,6 +19,7 @@ use super::{
 };
 use crate::client::{
     answer::{Answer, nothing},
+    authorize::Purpose,
     events::{Bookmark, EventStream, StreamFault},
     fault,
     net::Shown,
@@ -187,7 +188,7 @@ async fn follow_stream(
             headers.insert(HeaderName::from_static(LAST_EVENT_ID), last.clone());
             headers
         };
-        match core.endpoint.listen(headers).await {
+        match core.endpoint.listen(Purpose::Background, headers).await {
             Ok(resumed) => stream = Some(resumed),
             Err(error) if is_passing(&error) => {
                 tracing::debug!(%error, %id, "a stream could not be resumed yet");

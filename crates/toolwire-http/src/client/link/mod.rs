@@ -22,6 +22,7 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
+pub(super) use self::plans::Plans;
 use self::{core::Core, modern::Call};
 use super::{endpoint::Endpoint, fault, settings::CLOSING_PATIENCE};
 

@@ -16,7 +16,7 @@ use super::core::lock;
 
 /// The plans of the tools that have one.
 #[derive(Debug)]
-pub(super) struct Plans {
+pub(in crate::client) struct Plans {
     by_name: Mutex<HashMap<String, Plan>>,
     limit: usize,
     /// Whether a list was seen, or cannot be.
@@ -72,6 +72,12 @@ impl Plans {
     /// There is no list to learn from.
     pub(super) fn give_up(&self) {
         self.listed.store(true, Ordering::Release);
+    }
+
+    /// Somebody else may see other tools.
+    pub(in crate::client) fn forget(&self) {
+        self.listed.store(false, Ordering::Release);
+        lock(&self.by_name).clear();
     }
 
     pub(super) fn plan(&self, tool: &str) -> Option<Plan> {

@@ -11,6 +11,7 @@ use super::{
     legacy::{is_passing, is_status, renew},
 };
 use crate::client::{
+    authorize::Purpose,
     events::{Bookmark, EventStream, StreamFault},
     settings::{MAX_GARBAGE, MAX_RESUMES, pause},
 };
@@ -68,7 +69,7 @@ async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<
             }
             headers
         };
-        let listening = core.endpoint.listen(headers).await;
+        let listening = core.endpoint.listen(Purpose::Background, headers).await;
         // Dropping it tells that the server has answered, one way or the other.
         drop(first.take());
         match listening {
@@ -90,6 +91,10 @@ async fn keep(core: &Arc<Core>, first: &mut Option<tokio::sync::oneshot::Sender<
                 tracing::debug!(%error, "the server's own stream could not be opened yet");
                 attempt += 1;
                 why = error.to_string();
+            }
+            Err(error) if core.endpoint.asks_for_credentials() && is_status(&error, 401) => {
+                tracing::debug!(%error, "the server's own stream waits until a request has found credentials");
+                return Outcome::GaveUp;
             }
             Err(error) => {
                 tracing::debug!(%error, "the server has no stream of its own");

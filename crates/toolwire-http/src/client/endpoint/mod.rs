@@ -1,18 +1,23 @@
 //! One address of a server and everything that is sent there.
 
+mod authorized;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::time::timeout;
-use toolwire_client::link::LinkError;
+use toolwire_client::link::{Inbox, LinkError};
 use url::Url;
 
+use self::authorized::Attached;
 use super::{
     answer::Answer,
+    authorize::Purpose,
     builder::HttpError,
     events::EventStream,
     fault,
+    link::Plans,
     net::{Pool, Response, Target},
     settings::Settings,
 };
@@ -29,6 +34,18 @@ pub(super) struct Endpoint {
     pool: Pool,
     settings: Arc<Settings>,
     address: Arc<Address>,
+    /// Whom the credentials of its requests concern.
+    attached: Option<Arc<Attached>>,
+}
+
+/// A request, apart from the headers that are made for each time it is sent.
+struct Sending {
+    method: Method,
+    body: Bytes,
+    accept: HeaderValue,
+    purpose: Purpose,
+    /// How long the server may take to begin its response.
+    patience: Option<Duration>,
 }
 
 /// An address, and what it is in a request.
@@ -42,7 +59,20 @@ impl Endpoint {
         let address = Address::new(url).map_err(|url| {
             HttpError::new(format!("{} cannot be asked for in a request of HTTP", shown(&url)))
         })?;
-        Ok(Self { pool, settings: Arc::new(settings), address: Arc::new(address) })
+        Ok(Self { pool, settings: Arc::new(settings), address: Arc::new(address), attached: None })
+    }
+
+    /// The same address as a link uses it. The link is told when the server takes the client for somebody else, and its
+    /// clocks stand still while credentials are looked for.
+    pub(super) fn attached(&self, inbox: &Inbox, plans: Option<Arc<Plans>>) -> Self {
+        let authorize = self.settings.authorize.as_ref();
+        let attached = authorize.map(|authorize| Arc::new(Attached::new(&**authorize, inbox.clone(), plans)));
+        Self { attached, ..self.clone() }
+    }
+
+    /// Whether it has something that can find credentials.
+    pub(super) fn asks_for_credentials(&self) -> bool {
+        self.settings.authorize.is_some()
     }
 
     /// Another address of the same server.
@@ -71,7 +101,7 @@ impl Endpoint {
         message: Bytes,
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
-        self.send(Method::POST, message, JSON_OR_EVENTS, headers).await
+        self.send(Sending::post(message, Purpose::Request), headers).await
     }
 
     /// Posts a message that has no answer; done when the server has accepted it.
@@ -80,8 +110,7 @@ impl Endpoint {
         message: Bytes,
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<(), LinkError> {
-        let sent = self.send(Method::POST, message, JSON_OR_EVENTS, headers);
-        let response = self.in_time(sent).await?;
+        let response = self.send(self.in_time(Sending::post(message, Purpose::Background)), headers).await?;
         if response.status().is_success() {
             // Some servers say something all the same.
             response.into_body().discard();
@@ -96,48 +125,62 @@ impl Endpoint {
         &self,
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
-        self.in_time(self.send(Method::GET, Bytes::new(), ANYTHING, headers)).await
+        self.send(self.in_time(Sending::get(ANYTHING, Purpose::Request)), headers).await
     }
 
     /// Opens an event stream.
     pub(super) async fn listen(
         &self,
+        purpose: Purpose,
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Box<EventStream>, LinkError> {
-        let response = self.in_time(self.send(Method::GET, Bytes::new(), EVENTS, headers)).await?;
+        let response = self.send(self.in_time(Sending::get(EVENTS, purpose)), headers).await?;
         Answer::stream_of(response, &self.settings.limits).await
     }
 
     /// Ends a session. Whatever the server says to it, it is over for us.
     pub(super) async fn delete(&self, headers: impl Fn() -> HeaderMap + Send + Sync, patience: Duration) {
-        let sent = self.send(Method::DELETE, Bytes::new(), JSON_OR_EVENTS, headers);
-        match timeout(patience, sent).await {
+        let sending = Sending { method: Method::DELETE, ..Sending::get(JSON_OR_EVENTS, Purpose::Background) };
+        match timeout(patience, self.send(sending, headers)).await {
             Ok(Ok(response)) => tracing::debug!(status = %response.status(), "the session was ended"),
             Ok(Err(error)) => tracing::debug!(%error, "the session could not be ended"),
             Err(_) => tracing::debug!("the session could not be ended in time"),
         }
     }
 
-    async fn in_time(
+    /// A request that the server has to answer within the time that it has for that.
+    fn in_time(&self, sending: Sending) -> Sending {
+        Sending { patience: Some(self.settings.send_timeout), ..sending }
+    }
+
+    /// Sends a request, with credentials if something gives it some.
+    async fn send(
         &self,
-        sent: impl Future<Output = Result<Response, LinkError>> + Send,
+        sending: Sending,
+        headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
-        let patience = self.settings.send_timeout;
-        timeout(patience, sent).await.unwrap_or_else(|_| Err(fault::too_slow(&self.shown(), patience)))
+        match (&self.settings.authorize, sending.patience) {
+            (Some(authorize), _) => {
+                Box::pin(self.send_authorized(authorize.as_ref(), sending, &headers)).await
+            }
+            (None, None) => self.send_plain(&sending, headers).await,
+            (None, Some(patience)) => timeout(patience, self.send_plain(&sending, headers))
+                .await
+                .unwrap_or_else(|_| Err(fault::too_slow(&self.shown(), patience))),
+        }
     }
 
     /// Sends one request, and again where the server redirects it within its own origin.
-    async fn send(
+    async fn send_plain(
         &self,
-        method: Method,
-        body: Bytes,
-        accept: HeaderValue,
+        sending: &Sending,
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
+        let Sending { method, body, accept, .. } = sending;
         let mut redirected = None;
         for _ in 0..=self.settings.limits.redirects {
             let address = redirected.as_ref().unwrap_or(&*self.address);
-            let headers = self.complete(headers(), &accept, address, !body.is_empty());
+            let headers = self.complete(headers(), accept, address, !body.is_empty());
             let sent = self.pool.send(method.clone(), &address.target, headers, body.clone()).await;
             let response = sent.map_err(|error| fault::not_carried(&error, &self.shown()))?;
             match redirect(&response, &address.url).and_then(|url| Address::new(url).ok()) {
@@ -148,8 +191,12 @@ impl Endpoint {
                 None => return Ok(response),
             }
         }
+        Err(self.redirected_too_often())
+    }
+
+    fn redirected_too_often(&self) -> LinkError {
         let text = format!("{} redirects more than {} times", self.shown(), self.settings.limits.redirects);
-        Err(fault::malformed(text))
+        fault::malformed(text)
     }
 
     /// Adds what all requests have to the headers of one.
@@ -169,6 +216,16 @@ impl Endpoint {
             headers.entry(name).or_insert_with(|| value.clone());
         }
         headers
+    }
+}
+
+impl Sending {
+    const fn post(body: Bytes, purpose: Purpose) -> Self {
+        Self { method: Method::POST, body, accept: JSON_OR_EVENTS, purpose, patience: None }
+    }
+
+    const fn get(accept: HeaderValue, purpose: Purpose) -> Self {
+        Self { method: Method::GET, body: Bytes::new(), accept, purpose, patience: None }
     }
 }
 

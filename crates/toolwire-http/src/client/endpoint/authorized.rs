@@ -1,0 +1,155 @@
+//! Sending with credentials, and again when the server refused the first ones.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, StatusCode};
+use tokio::time::{Instant, timeout};
+use toolwire_client::link::{Inbox, LinkError};
+
+use super::{Address, Endpoint, Sending, redirect};
+use crate::client::{
+    answer::Answer,
+    authorize::{Attempt, Authorize, Hop, Refusal, Verdict},
+    fault,
+    link::Plans,
+    net::Response,
+};
+
+/// How often one request is sent again because something has changed since it was refused. Whoever decides has limits
+/// of its own; this one is for those that have none.
+const MAX_AGAIN: usize = 16;
+
+/// The link that sends the requests.
+#[derive(Debug)]
+pub(super) struct Attached {
+    inbox: Inbox,
+    plans: Option<Arc<Plans>>,
+    /// Whom the server took the client for when the last request was sent.
+    identity: AtomicU64,
+}
+
+impl Attached {
+    pub(super) fn new(authorize: &dyn Authorize, inbox: Inbox, plans: Option<Arc<Plans>>) -> Self {
+        Self { inbox, plans, identity: AtomicU64::new(authorize.identity()) }
+    }
+
+    /// Forgets what was said to somebody else.
+    fn note(&self, identity: u64) {
+        if self.identity.swap(identity, Ordering::AcqRel) != identity {
+            self.inbox.identity_changed();
+            if let Some(plans) = &self.plans {
+                plans.forget();
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// Sends a request with credentials, again where something has changed since they were refused, and again where
+    /// the server redirects it within its own origin.
+    pub(super) async fn send_authorized(
+        &self,
+        authorize: &dyn Authorize,
+        sending: Sending,
+        headers: &(impl Fn() -> HeaderMap + Send + Sync),
+    ) -> Result<Response, LinkError> {
+        let mut attempt = authorize.attempt(sending.purpose);
+        let mut redirected = None;
+        let (mut redirects, mut again) = (0, 0);
+        let mut left = sending.patience;
+        loop {
+            let address = redirected.as_ref().unwrap_or(&*self.address);
+            let hop = Hop { method: &sending.method, url: address.url.as_str(), body: &sending.body };
+            let own = self.credentials(&mut *attempt, hop).await?;
+            if let Some(attached) = &self.attached {
+                attached.note(authorize.identity());
+            }
+            let mut all = self.complete(headers(), &sending.accept, address, !sending.body.is_empty());
+            all.extend(own);
+            let response = self.once(&sending, address, all, &mut left).await?;
+            if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                let response = self.judge(&mut *attempt, hop, response).await?;
+                again += 1;
+                match response {
+                    Some(response) => return Ok(response),
+                    None if again < MAX_AGAIN => continue,
+                    None => {
+                        return Err(fault::malformed(format!("{} refuses every credential", self.shown())));
+                    }
+                }
+            }
+            attempt.answered(hop, response.headers());
+            match redirect(&response, &address.url).and_then(|url| Address::new(url).ok()) {
+                Some(_) if redirects == self.settings.limits.redirects => {
+                    return Err(self.redirected_too_often());
+                }
+                Some(next) => {
+                    response.into_body().discard();
+                    redirected = Some(next);
+                    redirects += 1;
+                }
+                None => return Ok(response),
+            }
+        }
+    }
+
+    /// The headers that say who sends a request.
+    async fn credentials(&self, attempt: &mut dyn Attempt, hop: Hop<'_>) -> Result<HeaderMap, LinkError> {
+        let _thinking = self.attached.as_ref().map(|attached| attached.inbox.thinking());
+        attempt.headers(hop).await.map_err(|why| fault::unauthorized(why, &self.shown()))
+    }
+
+    /// Sends a request once, within the time that is left for that.
+    async fn once(
+        &self,
+        sending: &Sending,
+        address: &Address,
+        headers: HeaderMap,
+        left: &mut Option<Duration>,
+    ) -> Result<Response, LinkError> {
+        let began = Instant::now();
+        let sent = self.pool.send(sending.method.clone(), &address.target, headers, sending.body.clone());
+        let sent = match *left {
+            None => sent.await,
+            Some(patience) => timeout(patience, sent)
+                .await
+                .map_err(|_| fault::too_slow(&self.shown(), sending.patience.unwrap_or(patience)))?,
+        };
+        // What a login takes is not the server's time.
+        *left = left.map(|left| left.saturating_sub(began.elapsed()));
+        sent.map_err(|error| fault::not_carried(&error, &self.shown()))
+    }
+
+    /// Finds out what is to be done about a refusal: gives it back if it is to stand, and nothing if the request is to
+    /// be sent again.
+    async fn judge(
+        &self,
+        attempt: &mut dyn Attempt,
+        hop: Hop<'_>,
+        response: Response,
+    ) -> Result<Option<Response>, LinkError> {
+        let refusal = Refusal {
+            status: response.status(),
+            headers: response.headers().clone(),
+            reached: self.pool.reached(),
+        };
+        let verdict = {
+            let _thinking = self.attached.as_ref().map(|attached| attached.inbox.thinking());
+            attempt.refused(hop, refusal).await
+        };
+        match verdict {
+            Ok(Verdict::Again) => {
+                response.into_body().discard();
+                Ok(None)
+            }
+            Ok(Verdict::Stand) => Ok(Some(response)),
+            Err(why) => Err(Answer::refusal(response).await.caused_by(why.into_cause())),
+        }
+    }
+}
