@@ -9,9 +9,10 @@ use toolwire_protocol::{
 };
 use toolwire_transport::ledger::Account;
 
-use crate::{Context, Reply, admission::busy, notify::Filter};
+use crate::{Context, Reply, admission::busy, engine::EndsAt, notify::Filter};
 
-/// Serves one listen request. Resolves when the server shuts down; cancellation drops it before.
+/// Serves one listen request. Resolves when the server shuts down, or what the client has proved who it is
+/// with is not valid any longer; cancellation drops it before.
 pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     let params: SubscriptionsListenRequestParams = cx.decode()?;
     let limit = cx.server().limits().subscriptions;
@@ -35,7 +36,15 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     if !cx.0.outbox.send(Method::SubscriptionsAcknowledged, &acknowledged).await {
         return Err(gone());
     }
-    while let Some(change) = subscriber.next().await {
+    let end = cx.extension::<EndsAt>();
+    loop {
+        let change = tokio::select! {
+            // First: changes without a pause would keep it open for ever.
+            biased;
+            () = EndsAt::reached(end) => break,
+            change = subscriber.next() => change,
+        };
+        let Some(change) = change else { break };
         let message = change.message(Some(meta())).map_err(|error| RpcError::internal(error.to_string()))?;
         if !cx.0.outbox.send_message(message).await {
             return Err(gone());

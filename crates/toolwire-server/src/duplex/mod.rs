@@ -17,7 +17,7 @@ use toolwire_transport::{Duplex, Ledger, Source, internal::AbortOnDrop, write_lo
 pub(crate) use connection::ReplyTo;
 use connection::{Abort, Connection};
 
-use crate::{CallerKey, Extensions, Server};
+use crate::{CallerKey, Extensions, Server, engine::EndsAt};
 
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
@@ -35,7 +35,8 @@ impl Server {
 
     /// The same for a transport that knows something of its client: the handlers of every request find it among
     /// the extensions of their context, a [`Principal`](crate::Principal) for instance. A [`CallerKey`] among them
-    /// says whom the connection is counted against, where there is no principal.
+    /// says whom the connection is counted against, where there is no principal. An [`EndsAt`] among them says when nothing
+    /// more is read; calls that are under way then have the limit `handler_timeout`, as always.
     ///
     /// # Errors
     /// When the transport breaks. A client that simply leaves is not an error.
@@ -93,7 +94,10 @@ async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(),
         }
         read = read(&connection, &mut source) => read,
     };
-    connection.drain().await;
+    // Those of a client who has only lost the right to begin new ones have all of their time.
+    let limits = connection.server.limits();
+    let patience = if expired(&connection) { limits.handler_timeout } else { limits.drain_timeout };
+    connection.drain(patience).await;
     connection.queue.close();
     match timeout(connection.server.limits().drain_timeout, &mut writer).await {
         Ok(written) => ended(written.unwrap_or_else(|error| Err(io::Error::other(error)))).and(read),
@@ -104,6 +108,7 @@ async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(),
 
 async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result<(), ServeError> {
     let shutdown = connection.server.shutting_down().clone();
+    let end = connection.ends_at();
     loop {
         if connection.queue.queued_bytes() > 2 * connection.server.limits().queued_bytes {
             // The client reads nothing, and not even refusals fit any more.
@@ -113,7 +118,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
                 () = connection.queue.room() => {}
             }
         }
-        if shutdown.is_cancelled() {
+        if shutdown.is_cancelled() || end.is_some_and(EndsAt::is_over) {
             return Ok(());
         }
         // Listening for the shutdown takes a lock, so it is done only when there is nothing to read.
@@ -121,6 +126,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             biased;
             received = source.receive() => received,
             () = shutdown.cancelled() => return Ok(()),
+            () = EndsAt::reached(end) => return Ok(()),
         };
         match received {
             Ok(Some(bytes)) => connection.handle(&bytes).await,
@@ -129,6 +135,10 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             Err(error) => connection.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
         }
     }
+}
+
+fn expired(connection: &Connection) -> bool {
+    connection.ends_at().is_some_and(EndsAt::is_over)
 }
 
 fn ended(written: io::Result<()>) -> Result<(), ServeError> {

@@ -8,6 +8,7 @@
 mod accept;
 mod call;
 mod clock;
+mod ends_at;
 mod origin;
 pub(crate) mod rounds;
 mod session;
@@ -16,6 +17,7 @@ mod slow;
 pub use accept::{Acceptor, ConnectionPermit};
 pub use call::{Arrival, Call, EncodedResponse, Messages, Outcome};
 pub(crate) use clock::AskingTime;
+pub use ends_at::EndsAt;
 pub use origin::{Incoming, RequestOrigin, join_answers};
 pub use session::Session;
 pub(crate) use slow::SlowRoutes;

@@ -1,7 +1,7 @@
 //! Batches, which exist in 2025-03-26 alone: an array of messages in, an array of answers out.
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode, request::Parts};
 use toolwire_protocol::{classify::HeaderView, envelope::write_error};
 use toolwire_server::{Extensions, engine::Incoming};
 use toolwire_transport::Ledger;
@@ -20,7 +20,7 @@ impl LegacyEndpoint {
         bytes: Bytes,
         found: SessionLookup,
         head: &Head<'_>,
-        headers: &HeaderMap,
+        parts: &Parts,
         extensions: Extensions,
         ledger: &Ledger,
     ) -> Response<Body> {
@@ -34,7 +34,7 @@ impl LegacyEndpoint {
         let answers =
             items.iter().filter(|(item, _)| matches!(item, Incoming::Request(..) | Incoming::Answered(_)));
         let answers = answers.count();
-        let format = ResponseFormat { batch: true, accepts: Accepts::of(headers) };
+        let format = ResponseFormat { batch: true, accepts: Accepts::of(&parts.headers) };
         let post = (answers > 0).then(|| PostResponse::new(session.clone(), format, &self.config, answers));
         let weight = bytes.len().div_ceil(items.len().max(1));
         for (item, peek) in items {
