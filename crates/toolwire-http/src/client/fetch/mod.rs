@@ -18,9 +18,9 @@
 
 mod request;
 
-use std::fmt;
 #[cfg(feature = "client-tls")]
 use std::sync::{Arc, OnceLock};
+use std::{fmt, net::IpAddr};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -65,6 +65,8 @@ pub struct Fetched {
     pub body: Bytes,
     /// Where the answer came from, after redirects. Credentials and query are left out.
     pub url: String,
+    /// The addresses that were connected to; none if a proxy did that.
+    pub reached: Vec<IpAddr>,
 }
 
 /// A request that has no answer.
@@ -128,7 +130,7 @@ impl Fetcher {
                 Err(NetError::sent(Kind::Timeout, format!("there was no answer within {}", Shown(limit))))
             }
             Ok(Err(error)) => Err(error),
-            Ok(Ok((response, url))) => finish(response, &url, &request, deadline).await,
+            Ok(Ok(sent)) => finish(sent, &request, deadline).await,
         };
         fetched.map_err(|error| FetchError {
             kind: error.kind(),
@@ -140,10 +142,10 @@ impl Fetcher {
     }
 
     /// Sends a request until it is not redirected any more.
-    async fn send(&self, request: &Fetch) -> Result<(Response, Url), NetError> {
+    async fn send(&self, request: &Fetch) -> Result<Sent, NetError> {
         let mut url = request.url()?.clone();
         let pool = self.pool(&url, request)?;
-        let mut headers = request.headers()?.clone();
+        let mut headers = request.all_headers()?.clone();
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
         for _ in 0..=request.redirects {
             let target = Target::of(&url).ok_or_else(|| {
@@ -154,7 +156,7 @@ impl Fetcher {
             let response = pool.send(request.method.clone(), &target, headers.clone(), body).await?;
             match redirect(&response, &url) {
                 Some(next) if request.redirects > 0 => url = next,
-                _ => return Ok((response, url)),
+                _ => return Ok(Sent { response, url, reached: pool.reached() }),
             }
         }
         let text = format!("there are more than {} redirects", request.redirects);
@@ -196,13 +198,15 @@ impl Default for Fetcher {
 /// A clock can be asked for this, whatever was configured.
 const LONGEST: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
-async fn finish(
+/// A response that has begun, and where it comes from.
+struct Sent {
     response: Response,
-    url: &Url,
-    request: &Fetch,
-    deadline: Instant,
-) -> Result<Fetched, NetError> {
-    let (head, mut body) = response.into_parts();
+    url: Url,
+    reached: Vec<IpAddr>,
+}
+
+async fn finish(sent: Sent, request: &Fetch, deadline: Instant) -> Result<Fetched, NetError> {
+    let (head, mut body) = sent.response.into_parts();
     let mut read = BytesMut::new();
     let filled = timeout_at(deadline, fill(&mut read, &mut body, request, &head.headers)).await;
     let whole = filled.unwrap_or_else(|_| {
@@ -214,7 +218,13 @@ async fn finish(
         Err(_) if request.beginning => {}
         whole => whole?,
     }
-    Ok(Fetched { status: head.status, headers: head.headers, body: read.freeze(), url: shown(url) })
+    Ok(Fetched {
+        status: head.status,
+        headers: head.headers,
+        body: read.freeze(),
+        url: shown(&sent.url),
+        reached: sent.reached,
+    })
 }
 
 async fn fill(

@@ -78,6 +78,22 @@ impl Fetch {
         self
     }
 
+    /// Sends these headers, each in place of one that has the same name. Values are treated as secrets.
+    pub fn headers(mut self, headers: &HeaderMap) -> Self {
+        for (name, value) in headers {
+            let mut value = value.clone();
+            value.set_sensitive(true);
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// Sends this body.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
     /// Takes an answer of at most so many bytes; a larger one is an error.
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
@@ -116,7 +132,7 @@ impl Fetch {
         self.url.as_ref().map_err(|why| NetError::unsent(Kind::Invalid, why.clone()))
     }
 
-    pub(super) fn headers(&self) -> Result<&HeaderMap, NetError> {
+    pub(super) fn all_headers(&self) -> Result<&HeaderMap, NetError> {
         match &self.fault {
             None => Ok(&self.headers),
             Some(fault) => Err(NetError::unsent(Kind::Invalid, fault.clone())),

@@ -1,6 +1,10 @@
 //! The way to one server: directly or through a proxy, with TLS or without.
 
-use std::time::Duration;
+use std::{
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio::time::timeout;
 
@@ -22,11 +26,16 @@ pub(crate) struct Dialer {
     filter: AddressFilter,
     timeout: Duration,
     versions: Versions,
+    /// Where the server was found, as long as that is known of all connections.
+    reached: Mutex<Option<Vec<IpAddr>>>,
     #[cfg(feature = "client-tls")]
     tls: Option<TlsClient>,
     #[cfg(test)]
     memory: Option<Memory>,
 }
+
+/// How many addresses of one server are remembered.
+const MAX_REACHED: usize = 64;
 
 /// Where connections lead to in a test.
 #[cfg(test)]
@@ -75,6 +84,7 @@ impl Dialer {
             filter: AddressFilter::default(),
             timeout,
             versions,
+            reached: Mutex::new(Some(Vec::new())),
             #[cfg(feature = "client-tls")]
             tls: None,
             #[cfg(test)]
@@ -112,6 +122,21 @@ impl Dialer {
         self.timeout
     }
 
+    /// The addresses that connections were made to; empty where a proxy has made them, or where there were too many.
+    pub(super) fn reached(&self) -> Vec<IpAddr> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    fn note(&self, address: Option<IpAddr>) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *reached, address) {
+            (Some(known), Some(address)) if known.contains(&address) => {}
+            (Some(known), Some(address)) if known.len() < MAX_REACHED => known.push(address),
+            // A list that lacks one says less than none.
+            (list, _) => *list = None,
+        }
+    }
+
     /// Connects, within the time that this may take.
     pub(super) async fn dial(&self) -> Result<Dialed, NetError> {
         let dialed = timeout(self.timeout, self.connect()).await;
@@ -131,8 +156,10 @@ impl Dialer {
         }
         let Some(through) = &self.through else {
             let stream = tcp::connect(self.origin.host(), self.origin.port(), &self.filter).await?;
+            self.note(stream.peer_addr().ok().map(|address| address.ip()));
             return self.secure(Stream::Tcp(stream)).await;
         };
+        self.note(None);
         let stream = self.reach(through).await?;
         if !self.origin.is_https() {
             return Ok(Dialed { stream, http2: false });

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -77,6 +78,11 @@ impl Pool {
     #[cfg(test)]
     pub(super) fn idle_connections(&self) -> usize {
         lock(&self.0.idle).len()
+    }
+
+    /// The addresses at which the server was reached, if they are known of all connections.
+    pub(crate) fn reached(&self) -> Vec<IpAddr> {
+        self.0.dialer.reached()
     }
 
     /// Sends one request and waits until its response begins.
