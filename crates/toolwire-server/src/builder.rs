@@ -20,6 +20,7 @@ use toolwire_protocol::{
 use crate::{
     Context, Extensions, Group, IntoRoutes, Limits, Notifier, PromptRoute, Reply, ResourceRoute, RouteLayer,
     Server, StateKeys, TemplateRoute, ToolRoute,
+    access::{Access, Policy},
     admission::Admission,
     catalog::{Announced, Catalog, Offered},
     dispatch,
@@ -49,6 +50,9 @@ pub struct ServerBuilder {
     state_keys: StateKeys,
     replay_check: bool,
     telling: Telling,
+    policy: Policy,
+    /// What is wrong with the rules about scopes.
+    problems: Vec<String>,
 }
 
 impl ServerBuilder {
@@ -68,6 +72,8 @@ impl ServerBuilder {
             state_keys: StateKeys::of_this_process(),
             replay_check: false,
             telling: Telling::default(),
+            policy: Policy::default(),
+            problems: Vec::new(),
         }
     }
 
@@ -174,6 +180,61 @@ impl ServerBuilder {
         self
     }
 
+    /// Asks the callers of a method that was added by [`method`](Self::method) for scopes.
+    ///
+    /// ```
+    /// use toolwire_server::{Context, Server};
+    /// use toolwire_protocol::RpcError;
+    ///
+    /// let server = Server::builder("demo", "1.0")
+    ///     .method("acme/restart", |_: Context| async { Ok::<_, RpcError>("restarted") })
+    ///     .method_scopes("acme/restart", ["acme:admin"])
+    ///     .build()
+    ///     .unwrap();
+    /// ```
+    pub fn method_scopes(
+        mut self,
+        name: impl Into<String>,
+        scopes: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Self {
+        let name = name.into();
+        let access = self.policy.methods.entry(name.as_str().into()).or_insert_with(|| Access::new(true));
+        if let Err(error) = access.require(scopes) {
+            self.problems.push(format!("method {name:?}: {error}"));
+        }
+        self
+    }
+
+    /// Whoever has `scope` has `others` as well, and what those include.
+    ///
+    /// ```
+    /// use toolwire_server::{Server, tool};
+    ///
+    /// let server = Server::builder("files", "1.0")
+    ///     .tool(tool("delete", || async { "deleted" }).scopes(["files:write"]))
+    ///     .scope_implies("files:admin", ["files:write", "files:read"])
+    ///     .build()
+    ///     .unwrap();
+    /// ```
+    pub fn scope_implies(
+        mut self,
+        scope: impl AsRef<str>,
+        others: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Self {
+        if let Err(error) = self.policy.rules.imply(scope.as_ref(), others) {
+            self.problems.push(format!("scope_implies({:?}, …): {error}", scope.as_ref()));
+        }
+        self
+    }
+
+    /// Whether routes that ask for scopes are hidden from those who do not have them, as if
+    /// [`visible_to`](ToolRoute::visible_to) said so. By default everybody sees them, and learns what to ask for by
+    /// being refused.
+    pub fn hide_without_scopes(mut self, hide: bool) -> Self {
+        self.policy.hide_without_scopes = hide;
+        self
+    }
+
     /// Advertises a capability that does not follow from what is registered, for instance `tools` when the
     /// first one will be added while serving.
     pub fn advertise(mut self, capability: ServerCapability) -> Self {
@@ -258,6 +319,14 @@ impl ServerBuilder {
                 "there are two states of type {name}, and no way to tell them apart; give one of them a type of its own"
             )));
         }
+        if let Some(problem) = self.problems.into_iter().next() {
+            return Err(BuildError(problem));
+        }
+        if let Some(name) = self.policy.methods.keys().find(|name| !self.custom.contains_key(*name)) {
+            return Err(BuildError(format!(
+                "method_scopes({name:?}, …): there is no such method; add it by .method(…)"
+            )));
+        }
         let mut served = Served::new(self.versions);
         for name in self.custom.keys() {
             if Method::from_name(name).is_some() {
@@ -279,6 +348,7 @@ impl ServerBuilder {
             let inner: SharedEndpoint = Arc::new(|cx: Context| -> Answer { dispatch::route(cx) });
             self.layers.iter().fold(Route(inner), |route, layer| layer.wrap(route)).0
         });
+        let guarded = catalog.is_guarded() || !self.policy.methods.is_empty();
         Ok(Server::new(Shared {
             codec: ResultCodec::new(&self.info),
             info: self.info,
@@ -298,6 +368,8 @@ impl ServerBuilder {
             state_keys: self.state_keys,
             replay_check: self.replay_check,
             telling: self.telling,
+            policy: self.policy,
+            guarded: guarded.into(),
         }))
     }
 }

@@ -15,7 +15,8 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerKey, Notifier, Principal, Server,
+    Caller, CallerKey, Lack, Notifier, Principal, Server,
+    access::Viewer,
     ask::{Asks, Journal},
     cancel::Cancel,
     engine::AskingTime,
@@ -71,6 +72,8 @@ pub(crate) struct RequestInner {
     /// What is held for the request is charged here.
     pub(crate) ledger: Ledger,
     pub(crate) server: Server,
+    /// What the caller turned out to be missing while the request was handled.
+    pub(crate) lack: Mutex<Option<Box<Lack>>>,
 }
 
 impl Context {
@@ -190,6 +193,11 @@ impl Context {
     /// Who is calling, if the transport has found out.
     pub fn principal(&self) -> Option<&Principal> {
         self.0.extensions.get()
+    }
+
+    /// Through whose eyes the catalog is looked at.
+    pub(crate) fn viewer(&self) -> Viewer<'_> {
+        self.0.server.viewer(self.principal())
     }
 
     /// Whom the request is counted against, where that is known.

@@ -81,6 +81,7 @@ fn list(cx: &Context, page: impl FnOnce(&PageRequest<'_>) -> Result<Prepared, Rp
         items: server.limits().page_items.max(1),
         codec: server.codec(),
         cache: server.list_cache(),
+        viewer: cx.viewer(),
     };
     now(page(&request).map(Reply::Prepared))
 }
@@ -90,7 +91,12 @@ fn list_resources(cx: Context, catalog: Arc<Catalog>) -> Answer {
     let listing = match cx.0.peek.cursor.as_deref() {
         Some(cursor) => read_listing_cursor(cursor)
             .map(|(number, theirs)| (number, Some(theirs).filter(|text| !text.is_empty()))),
-        None => (catalog.resources.is_empty() && catalog.listings().next().is_some()).then_some((0, None)),
+        None => {
+            let viewer = cx.viewer();
+            let only_listings = catalog.resources.iter(&viewer).next().is_none()
+                && catalog.listings(&viewer).next().is_some();
+            only_listings.then_some((0, None))
+        }
     };
     match listing.map(|(number, theirs)| (number, theirs.map(str::to_owned))) {
         Some((number, theirs)) => Box::pin(run_listing(cx, catalog, number, theirs)),
@@ -115,9 +121,13 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
     let Some(name) = cx.0.peek.name.as_deref() else {
         return now(Err(RpcError::invalid_params("tools/call needs the \"name\" of a tool")));
     };
-    let Some(route) = catalog.tools.get(name) else {
+    let Some(route) = catalog.tools.get(name, &cx.viewer()) else {
         return now(Err(RpcError::invalid_params(format!("unknown tool: {name:?}"))));
     };
+    // The request was admitted before it had its turn, and the tool may be another one by now.
+    if let Err(error) = cx.check_access(&route.needs.access) {
+        return now(Err(error));
+    }
     if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
         return now(ToolError::message(text).into_tool_output());
     }
@@ -178,8 +188,11 @@ fn get_prompt(cx: Context, catalog: &Catalog) -> Answer {
     let Some(name) = cx.0.peek.name.as_deref() else {
         return now(Err(RpcError::invalid_params("prompts/get needs the \"name\" of a prompt")));
     };
-    match catalog.prompts.get(name) {
-        Some(route) => route.endpoint.call(cx),
+    match catalog.prompts.get(name, &cx.viewer()) {
+        Some(route) => match cx.check_access(&route.needs.access) {
+            Ok(()) => route.endpoint.call(cx),
+            Err(error) => now(Err(error)),
+        },
         None => now(Err(RpcError::invalid_params(format!("unknown prompt: {name:?}")))),
     }
 }
@@ -188,14 +201,18 @@ fn read_resource(cx: Context, catalog: &Catalog) -> Answer {
     let Some(uri) = cx.0.peek.uri.as_deref() else {
         return now(Err(RpcError::invalid_params("resources/read needs a \"uri\"")));
     };
-    let (endpoint, mime_type) = if let Some(route) = catalog.resources.get(uri) {
-        (&route.endpoint, &route.resource.mime_type)
-    } else if let Some((route, captures)) = catalog.template_for(uri) {
+    let viewer = cx.viewer();
+    let (endpoint, mime_type, needs) = if let Some(route) = catalog.resources.get(uri, &viewer) {
+        (&route.endpoint, &route.resource.mime_type, &route.needs)
+    } else if let Some((route, captures)) = catalog.template_for(uri, &viewer) {
         let _ = cx.0.captures.set(captures);
-        (&route.endpoint, &route.template.mime_type)
+        (&route.endpoint, &route.template.mime_type, &route.needs)
     } else {
         return now(Err(not_found(uri)));
     };
+    if let Err(error) = cx.check_access(&needs.access) {
+        return now(Err(error));
+    }
     if let Some(mime_type) = mime_type {
         let _ = cx.0.mime_type.set(mime_type.clone());
     }
@@ -204,22 +221,25 @@ fn read_resource(cx: Context, catalog: &Catalog) -> Answer {
 
 async fn complete(cx: Context, catalog: Arc<Catalog>) -> Result<Reply, RpcError> {
     let params: CompleteRequestParams = cx.decode()?;
-    let completers = match &params.reference {
+    let viewer = cx.viewer();
+    let (completers, needs) = match &params.reference {
         CompletionReference::Prompt(reference) => {
-            let route = catalog.prompts.get(&reference.name);
-            &route
-                .ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {:?}", reference.name)))?
-                .completers
+            let route = catalog.prompts.get(&reference.name, &viewer);
+            let unknown = || RpcError::invalid_params(format!("unknown prompt: {:?}", reference.name));
+            let route = route.ok_or_else(unknown)?;
+            (&route.completers, &route.needs)
         }
         CompletionReference::Resource(reference) => {
-            let route = catalog.templates.get(&reference.uri);
+            let route = catalog.templates.get(&reference.uri, &viewer);
             let unknown =
                 || RpcError::invalid_params(format!("unknown resource template: {:?}", reference.uri));
-            &route.ok_or_else(unknown)?.completers
+            let route = route.ok_or_else(unknown)?;
+            (&route.completers, &route.needs)
         }
         _ => return Err(RpcError::invalid_params("the \"ref\" is of an unknown type")),
     };
-    run_completer(completers, params, cx).await.map(Reply::Complete)
+    cx.check_access(&needs.access)?;
+    run_completer(completers, params, cx.clone()).await.map(Reply::Complete)
 }
 
 /// Runs a handler so that its panic becomes an error and nothing else is disturbed.

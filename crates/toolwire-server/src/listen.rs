@@ -9,7 +9,12 @@ use toolwire_protocol::{
 };
 use toolwire_transport::ledger::Account;
 
-use crate::{Context, Reply, admission::busy, engine::EndsAt, notify::Filter};
+use crate::{
+    Context, Reply,
+    admission::busy,
+    engine::EndsAt,
+    notify::{Change, Filter},
+};
 
 /// Serves one listen request. Resolves when the server shuts down, or what the client has proved who it is
 /// with is not valid any longer; cancellation drops it before.
@@ -45,6 +50,11 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
             change = subscriber.next() => change,
         };
         let Some(change) = change else { break };
+        if let Change::Updated(uri) = &change
+            && cx.server().conceals(uri, cx.principal())
+        {
+            continue;
+        }
         let message = change.message(Some(meta())).map_err(|error| RpcError::internal(error.to_string()))?;
         if !cx.0.outbox.send_message(message).await {
             return Err(gone());

@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use toolwire_protocol::{
@@ -12,8 +15,9 @@ use toolwire_protocol::{
 };
 
 use crate::{
-    BuildError, Extensions, Limits, Notifier, PromptRoute, ResourceRoute, ServerBuilder, StateKeys,
-    TemplateRoute, ToolRoute,
+    BuildError, Extensions, Limits, Notifier, Principal, PromptRoute, ResourceRoute, ServerBuilder,
+    StateKeys, TemplateRoute, ToolRoute,
+    access::{Policy, Viewer},
     admission::Admission,
     catalog::{Announced, Catalog, Offered},
     edit::Edit,
@@ -62,6 +66,9 @@ pub(crate) struct Shared {
     pub(crate) admission: Admission,
     pub(crate) slow_routes: SlowRoutes,
     pub(crate) telling: Telling,
+    pub(crate) policy: Policy,
+    /// Whether anything has ever asked something of its callers.
+    pub(crate) guarded: AtomicBool,
 }
 
 impl Server {
@@ -177,6 +184,7 @@ impl Server {
         let outcome = edit(&mut changes)?;
         let (mut catalog, tell) = changes.finish();
         catalog.settle(&self.shared.announced);
+        self.note_guards(&catalog);
         *self.shared.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
         drop(editing);
         tell(&self.shared.notifier);
@@ -213,7 +221,33 @@ impl Server {
         let catalog = Arc::make_mut(&mut current);
         let outcome = change(catalog);
         catalog.settle(&self.shared.announced);
+        self.note_guards(catalog);
         outcome
+    }
+
+    fn note_guards(&self, catalog: &Catalog) {
+        if catalog.is_guarded() {
+            self.shared.guarded.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether anything asks something of its callers. If nothing ever has, there is nothing to decide.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.shared.guarded.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.shared.policy
+    }
+
+    /// The catalog as this caller may see it.
+    pub(crate) fn viewer<'a>(&'a self, principal: Option<&'a Principal>) -> Viewer<'a> {
+        Viewer::new(principal, &self.shared.policy)
+    }
+
+    /// Whether a caller must not be told of changes of a resource, since it is hidden from it.
+    pub(crate) fn conceals(&self, uri: &str, principal: Option<&Principal>) -> bool {
+        self.catalog().conceals(uri, &self.viewer(principal))
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {

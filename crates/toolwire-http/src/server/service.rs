@@ -420,8 +420,9 @@ impl Shared {
     ) -> ControlFlow<Response<Body>, Asked> {
         use toolwire_protocol::Method;
         if request.method.known() == Some(Method::CallTool)
-            && let Err(fault) =
-                self.server.check_param_headers(&peek, |name| edge::text(&parts.headers, name))
+            && let Err(fault) = self
+                .server
+                .check_param_headers(&peek, parts.extensions.get(), |name| edge::text(&parts.headers, name))
         {
             return ControlFlow::Break(response::encoded(EncodedResponse::refusal(&fault, &request)));
         }

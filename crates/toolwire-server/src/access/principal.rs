@@ -9,7 +9,6 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolwire_protocol::{ErrorCode, RpcError};
 
 use super::{Lack, ScopeError, Scopes};
 use crate::{
@@ -174,8 +173,8 @@ impl fmt::Debug for Principal {
 impl FromContext for Principal {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         cx.principal().cloned().ok_or_else(|| {
-            let message = Lack::principal(Scopes::new()).to_string();
-            Rejection::absent(RpcError::new(ErrorCode::INVALID_REQUEST, message))
+            // The route says so before it is called, unless another extractor takes the caller by itself.
+            Rejection::absent(cx.lacking(Lack::principal(Scopes::new())))
         })
     }
 

@@ -4,6 +4,7 @@
 //! otherwise. Lists are serialised when they are first asked for after a change, and then reused: a `tools/list` costs
 //! the copying of its bytes.
 
+mod hidden;
 mod pages;
 mod registry;
 
@@ -20,8 +21,9 @@ use toolwire_protocol::{
     },
 };
 
-use self::registry::Registry;
+use self::{hidden::Tail, registry::Registry};
 use crate::{
+    access::{Access, Viewer},
     reply::Prepared,
     route::{Entry, Lister, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, listing_cursor},
     schema::ordered_tools,
@@ -125,6 +127,7 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) items: usize,
     pub(crate) codec: &'a ResultCodec,
     pub(crate) cache: CacheHint,
+    pub(crate) viewer: Viewer<'a>,
 }
 
 /// What a server says it can do beside what follows from its routes.
@@ -176,9 +179,49 @@ impl Catalog {
         }
     }
 
-    /// The templates that can list what they stand for.
-    pub(crate) fn listings(&self) -> impl Iterator<Item = (&TemplateRoute, &Lister)> {
-        self.templates.iter().filter_map(|route| Some((&**route, route.lister.as_ref()?)))
+    /// The templates that exist for the viewer and can list what they stand for.
+    pub(crate) fn listings<'a>(
+        &'a self,
+        viewer: &'a Viewer<'_>,
+    ) -> impl Iterator<Item = (&'a TemplateRoute, &'a Lister)> {
+        self.templates.iter(viewer).filter_map(|route| Some((&**route, route.lister.as_ref()?)))
+    }
+
+    /// Whether a route asks something of its callers.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.tools.is_guarded()
+            || self.prompts.is_guarded()
+            || self.resources.is_guarded()
+            || self.templates.is_guarded()
+    }
+
+    /// What is asked of those who read a resource.
+    pub(crate) fn access_of(&self, uri: &str, viewer: &Viewer<'_>) -> Option<&Access> {
+        if !self.resources.is_guarded() && !self.templates.is_guarded() {
+            return None;
+        }
+        match self.resources.get(uri, viewer) {
+            Some(route) => Some(&route.needs.access),
+            None => self.template_for(uri, viewer).map(|(route, _)| &route.needs.access),
+        }
+    }
+
+    /// Whether what answers for this URI is hidden from the viewer.
+    pub(crate) fn conceals(&self, uri: &str, viewer: &Viewer<'_>) -> bool {
+        if !self.resources.may_hide(viewer) && !self.templates.may_hide(viewer) {
+            return false;
+        }
+        let access = match self.resources.get_for_all(uri) {
+            Some(route) => Some(&route.needs.access),
+            None => {
+                let mut templates = self.by_specificity.values();
+                let route = templates.find(|route| {
+                    route.uri.as_ref().is_some_and(|template| template.match_uri(uri).is_some())
+                });
+                route.map(|route| &route.needs.access)
+            }
+        };
+        access.is_some_and(|access| !viewer.sees(access))
     }
 
     /// Works out what follows from the routes. To be called after every change; it costs the same however many there
@@ -226,22 +269,28 @@ impl Catalog {
         if legacy { &self.served } else { &self.served_modern }
     }
 
-    /// The template that fits a URI best, with its variables.
-    pub(crate) fn template_for(&self, uri: &str) -> Option<(&Arc<TemplateRoute>, Variables)> {
+    /// The template that fits a URI best, of those that exist for the viewer, with its variables.
+    pub(crate) fn template_for(
+        &self,
+        uri: &str,
+        viewer: &Viewer<'_>,
+    ) -> Option<(&Arc<TemplateRoute>, Variables)> {
+        let may_hide = self.templates.may_hide(viewer);
         self.by_specificity.values().find_map(|route| {
             let captures = route.uri.as_ref()?.match_uri(uri)?;
-            Some((route, captures))
+            (!may_hide || viewer.sees(&route.needs.access)).then_some((route, captures))
         })
     }
 
     pub(crate) fn list_tools(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
         self.tools.page(
             request,
-            |routes, next| {
+            Tail::default(),
+            |routes, next, cache| {
                 let mut list =
                     ListToolsResult::new(routes.iter().map(|route| route.listed()).collect::<Vec<_>>());
                 list.next_cursor = next;
-                list.cached(request.cache)
+                list.cached(cache)
             },
             in_order,
         )
@@ -250,25 +299,31 @@ impl Catalog {
     pub(crate) fn list_prompts(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
         self.prompts.page(
             request,
-            |routes, next| {
+            Tail::default(),
+            |routes, next, cache| {
                 let prompts = routes.iter().map(|route| route.prompt.clone()).collect::<Vec<_>>();
                 let mut list = ListPromptsResult::new(prompts);
                 list.next_cursor = next;
-                list.cached(request.cache)
+                list.cached(cache)
             },
             |_, _| (),
         )
     }
 
     pub(crate) fn list_resources(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
+        let viewer = &request.viewer;
+        let listed = || self.listings(viewer).next().is_some();
+        let may_hide = self.templates.may_hide(viewer);
+        let is_hidden = may_hide && !listed();
         self.resources.page(
             request,
-            |routes, next| {
+            Tail { may_hide, is_hidden },
+            |routes, next, cache| {
                 let resources = routes.iter().map(|route| route.resource.clone()).collect::<Vec<_>>();
                 let mut list = ListResourcesResult::new(resources);
                 // The listings come after what is fixed.
-                list.next_cursor = next.or_else(|| self.listings().next().map(|_| listing_cursor(0, "")));
-                list.cached(request.cache)
+                list.next_cursor = next.or_else(|| listed().then(|| listing_cursor(0, "")));
+                list.cached(cache)
             },
             |_, _| (),
         )
@@ -277,11 +332,12 @@ impl Catalog {
     pub(crate) fn list_templates(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
         self.templates.page(
             request,
-            |routes, next| {
+            Tail::default(),
+            |routes, next, cache| {
                 let templates = routes.iter().map(|route| route.template.clone()).collect::<Vec<_>>();
                 let mut list = ListResourceTemplatesResult::new(templates);
                 list.next_cursor = next;
-                list.cached(request.cache)
+                list.cached(cache)
             },
             |_, _| (),
         )

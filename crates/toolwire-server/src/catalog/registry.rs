@@ -8,10 +8,22 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use toolwire_protocol::{RpcError, codec::WireResult};
+use toolwire_protocol::{
+    RpcError,
+    codec::WireResult,
+    wire::{CacheHint, CacheScope},
+};
 
-use super::{PageRequest, pages::Pages};
-use crate::{reply::Prepared, route::Entry};
+use super::{
+    PageRequest,
+    hidden::{Hidden, Tail, View},
+    pages::Pages,
+};
+use crate::{
+    access::Viewer,
+    reply::Prepared,
+    route::{Entry, Needs},
+};
 
 /// With fewer places than this, holes are not worth a thought.
 const FEW_PLACES: usize = 32;
@@ -29,6 +41,12 @@ pub(crate) struct Registry<R> {
     logs: usize,
     /// How many routes offer completions.
     completes: usize,
+    /// How many routes ask something of their callers.
+    guarded: usize,
+    /// How many of them ask for scopes.
+    scoped: usize,
+    /// How many routes are hidden from some.
+    trimmed: usize,
     /// Belongs to this snapshot alone.
     pages: Pages,
 }
@@ -41,6 +59,9 @@ impl<R> Default for Registry<R> {
             dense: OnceLock::new(),
             logs: 0,
             completes: 0,
+            guarded: 0,
+            scoped: 0,
+            trimmed: 0,
             pages: Pages::default(),
         }
     }
@@ -92,8 +113,7 @@ impl<R: Entry + 'static> Registry<R> {
         let key = ByKey(Arc::clone(&route) as Arc<dyn Entry>);
         let hash_map::Entry::Vacant(place) = self.positions.entry(key) else { return Err(route) };
         place.insert(self.places.len());
-        self.logs += usize::from(route.needs().logs);
-        self.completes += usize::from(route.completes());
+        self.count(&*route, |count, one| *count += one);
         self.places.push(Some(route));
         self.changed();
         Ok(())
@@ -109,13 +129,22 @@ impl<R: Entry + 'static> Registry<R> {
     pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<R>> {
         let position = self.positions.remove(key)?;
         let route = self.places.get_mut(position)?.take()?;
-        self.logs -= usize::from(route.needs().logs);
-        self.completes -= usize::from(route.completes());
+        self.count(&*route, |count, one| *count -= one);
         if self.places.len() > FEW_PLACES.max(2 * self.positions.len()) {
             self.fill_holes();
         }
         self.changed();
         Some(route)
+    }
+
+    /// Counts what routes have in common.
+    fn count(&mut self, route: &R, change: impl Fn(&mut usize, usize)) {
+        let Needs { logs, access, .. } = route.needs();
+        change(&mut self.logs, usize::from(*logs));
+        change(&mut self.completes, usize::from(route.completes()));
+        change(&mut self.guarded, usize::from(!access.is_open()));
+        change(&mut self.scoped, usize::from(!access.scopes().is_empty()));
+        change(&mut self.trimmed, usize::from(access.is_trimmed()));
     }
 
     fn fill_holes(&mut self) {
@@ -137,12 +166,42 @@ impl<R: Entry + 'static> Registry<R> {
         self.pages.clear();
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Arc<R>> {
+    /// The route with this key, if it exists for the viewer.
+    pub(crate) fn get(&self, key: &str, viewer: &Viewer<'_>) -> Option<&Arc<R>> {
+        self.get_for_all(key).filter(|route| !self.may_hide(viewer) || viewer.sees(&route.needs().access))
+    }
+
+    /// The route with this key, whoever looks for it.
+    pub(super) fn get_for_all(&self, key: &str) -> Option<&Arc<R>> {
         self.places.get(*self.positions.get(key)?)?.as_ref()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<R>> {
-        self.places.iter().flatten()
+    /// The routes that exist for the viewer.
+    pub(crate) fn iter<'a>(&'a self, viewer: &'a Viewer<'_>) -> impl Iterator<Item = &'a Arc<R>> {
+        let may_hide = self.may_hide(viewer);
+        self.places.iter().flatten().filter(move |route| !may_hide || viewer.sees(&route.needs().access))
+    }
+
+    /// Whether a route may exist for one viewer and not for another one.
+    pub(super) fn may_hide(&self, viewer: &Viewer<'_>) -> bool {
+        self.trimmed > 0 || (self.scoped > 0 && viewer.policy().hide_without_scopes)
+    }
+
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guarded > 0
+    }
+
+    /// What is hidden from the viewer.
+    fn hidden_from(&self, viewer: &Viewer<'_>) -> Hidden {
+        let mut hidden = Hidden::default();
+        if self.may_hide(viewer) {
+            for (position, route) in self.places.iter().enumerate() {
+                if route.as_ref().is_some_and(|route| !viewer.sees(&route.needs().access)) {
+                    hidden.add(position);
+                }
+            }
+        }
+        hidden
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -173,35 +232,64 @@ impl<R: Entry + 'static> Registry<R> {
     ///
     /// A page is kept only if it starts where pages start that are read one after the other: a cursor may name any item,
     /// and callers do not decide how much is kept for them.
+    ///
+    /// `tail` is what of the list comes from elsewhere. A list that is not the same for everybody is private, whatever
+    /// the request says.
     pub(super) fn page<L: WireResult>(
         &self,
         request: &PageRequest<'_>,
-        list: impl Fn(&[&Arc<R>], Option<String>) -> L,
+        tail: Tail,
+        list: impl Fn(&[&Arc<R>], Option<String>, CacheHint) -> L,
         finish: impl Fn(&[&Arc<R>], &mut Vec<u8>),
     ) -> Result<Prepared, RpcError> {
-        let first = request.cursor.map_or(Ok(0), |cursor| self.number_after(cursor))?;
+        let hidden = self.hidden_from(&request.viewer);
+        let first = request.cursor.map_or(Ok(0), |cursor| self.number_after(cursor, &hidden))?;
         let key = first.is_multiple_of(request.items).then_some((request.version, first));
-        self.pages.page(key, &|out| {
-            let items: Vec<&Arc<R>> = match self.dense() {
-                None => self.places.iter().skip(first).take(request.items).flatten().collect(),
-                Some(dense) => {
-                    let positions = dense.iter().skip(first).take(request.items);
-                    positions.filter_map(|position| self.places.get(*position)?.as_ref()).collect()
-                }
-            };
-            let more = first + items.len() < self.positions.len();
+        let mut cache = request.cache;
+        if tail.may_hide || self.may_hide(&request.viewer) {
+            cache.scope = CacheScope::Private;
+        }
+        let view = View { hidden, without_tail: tail.is_hidden };
+        self.pages.page(key, &view, &|out| {
+            let items = self.items(first, request.items, &view.hidden);
+            let more = first + items.len() < self.positions.len() - view.hidden.len();
             let next = items.last().filter(|_| more).map(|last| BASE64_URL_SAFE_NO_PAD.encode(last.key()));
-            request.codec.write(request.version, list(&items, next), out)?;
+            request.codec.write(request.version, list(&items, next, cache), out)?;
             finish(&items, out);
             Ok(())
         })
     }
 
-    /// A cursor names the last item of the page before, so that it means the same on every replica.
-    fn number_after(&self, cursor: &str) -> Result<usize, RpcError> {
+    /// So many routes from a number on, counting those that are not hidden.
+    fn items<'a>(&'a self, first: usize, count: usize, hidden: &'a Hidden) -> Vec<&'a Arc<R>> {
+        if !hidden.is_empty() {
+            return self.visible(hidden).skip(first).take(count).map(|(_, route)| route).collect();
+        }
+        match self.dense() {
+            None => self.places.iter().skip(first).take(count).flatten().collect(),
+            Some(dense) => {
+                let positions = dense.iter().skip(first).take(count);
+                positions.filter_map(|position| self.places.get(*position)?.as_ref()).collect()
+            }
+        }
+    }
+
+    /// The routes that are not hidden, with their positions.
+    fn visible<'a>(&'a self, hidden: &'a Hidden) -> impl Iterator<Item = (usize, &'a Arc<R>)> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(position, route)| {
+            let route = route.as_ref().filter(|_| !hidden.has(position))?;
+            Some((position, route))
+        })
+    }
+
+    /// A cursor names the last item of the page before, so that it means the same on every replica. One that names
+    /// something hidden is as unknown as one that names nothing.
+    fn number_after(&self, cursor: &str, hidden: &Hidden) -> Result<usize, RpcError> {
         let key = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let position = key.and_then(|key| self.positions.get(key.as_str()).copied());
         let number = position.and_then(|position| match self.dense() {
+            _ if !hidden.is_empty() => self.visible(hidden).position(|(known, _)| known == position),
             None => Some(position),
             Some(dense) => dense.binary_search(&position).ok(),
         });

@@ -1,7 +1,7 @@
 use toolwire_protocol::wire::Implementation;
 
 use super::*;
-use crate::{resource, template, tool};
+use crate::{access::Policy, resource, template, tool};
 
 fn catalog(resources: usize) -> Catalog {
     let mut catalog = Catalog::new(Served::new(Version::ALL.to_vec()));
@@ -19,7 +19,9 @@ fn uri(number: usize) -> String {
 fn page(catalog: &Catalog, items: usize, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let codec = ResultCodec::new(&Implementation::new("test", "1"));
     let version = Version::V2025_11_25;
-    let request = PageRequest { version, cursor, items, codec: &codec, cache: CacheHint::default() };
+    let policy = Policy::default();
+    let viewer = Viewer::new(None, &policy);
+    let request = PageRequest { version, cursor, items, codec: &codec, cache: CacheHint::default(), viewer };
     let bytes = catalog.list_resources(&request).unwrap();
     let list: ListResourcesResult = serde_json::from_slice(&bytes.0).unwrap();
     (list.resources.into_iter().map(|resource| resource.uri).collect(), list.next_cursor)
@@ -46,7 +48,10 @@ fn a_change_is_made_in_place_unless_somebody_looks() {
 
     let snapshot = catalog.clone();
     assert!(catalog.remove::<ResourceRoute>("r://new"));
-    assert!(snapshot.resources.get("r://new").is_some() && catalog.resources.get("r://new").is_none());
+    assert!(
+        snapshot.resources.get_for_all("r://new").is_some()
+            && catalog.resources.get_for_all("r://new").is_none()
+    );
     // What the change is not about is still shared.
     assert!(Arc::ptr_eq(&snapshot.tools, &catalog.tools));
 }
@@ -66,7 +71,8 @@ fn what_is_removed_leaves_no_trace() {
     catalog.add(Arc::new(resource(uri(1), || async { "" }))).unwrap();
     assert_eq!(all(&catalog, 10).last(), Some(&uri(1)));
     assert!(
-        left.iter().all(|uri| catalog.resources.get(uri).is_some_and(|route| route.resource.uri == *uri))
+        left.iter()
+            .all(|uri| catalog.resources.get_for_all(uri).is_some_and(|route| route.resource.uri == *uri))
     );
 }
 
@@ -99,7 +105,10 @@ fn the_most_specific_template_wins_and_of_equals_the_first() {
         catalog.add(Arc::new(template(uri, || async { "" }))).unwrap();
     }
     let found = |catalog: &Catalog, uri| {
-        catalog.template_for(uri).map(|(route, _)| route.template.uri_template.clone()).unwrap_or_default()
+        catalog
+            .template_for(uri, &Viewer::new(None, &Policy::default()))
+            .map(|(route, _)| route.template.uri_template.clone())
+            .unwrap_or_default()
     };
     assert_eq!(found(&catalog, "x://a/b"), "x://a/{b}");
     assert_eq!(found(&catalog, "x://q"), "x://{a}");

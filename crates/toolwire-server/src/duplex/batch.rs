@@ -3,13 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use toolwire_protocol::{Version, peek::Peek};
 use toolwire_transport::{
     Lane,
     ledger::{Account, Charge, Ledger},
 };
 
 use super::{Connection, ReplyTo};
-use crate::engine::{Incoming, Session, join_answers};
+use crate::{
+    Lack,
+    engine::{EncodedResponse, Incoming, Session, join_answers},
+};
 
 /// The answers to one batch, until they are all there and leave together.
 #[derive(Debug)]
@@ -66,6 +70,11 @@ impl Connection {
             Ok(messages) => messages,
             Err(fault) => return self.refuse_envelope(&fault),
         };
+        // Either all of its requests may start, or nothing of it is done.
+        let messages = match self.server.admit_batch(&messages, self.principal()) {
+            Ok(()) => messages,
+            Err(lack) => refused(messages, &lack),
+        };
         let answers = messages
             .iter()
             .filter(|(incoming, _)| matches!(incoming, Incoming::Request(..) | Incoming::Answered(_)))
@@ -77,4 +86,17 @@ impl Connection {
             self.take_in(incoming, peek, weight, ReplyTo::Batch(Arc::clone(&all))).await;
         }
     }
+}
+
+/// What is left of a batch whose caller is missing something: the answers that say so.
+fn refused(messages: Vec<(Incoming, Box<Peek>)>, lack: &Lack) -> Vec<(Incoming, Box<Peek>)> {
+    let refuse = |(message, peek)| match message {
+        Incoming::Request(request, _) => {
+            let answer = EncodedResponse::lacking(&request, Version::V2025_03_26, lack.clone());
+            Some((Incoming::Answered(answer), peek))
+        }
+        answered @ Incoming::Answered(_) => Some((answered, peek)),
+        _ => None,
+    };
+    messages.into_iter().filter_map(refuse).collect()
 }

@@ -22,7 +22,7 @@ use toolwire_transport::{FairQueue, Ledger, fair, ledger::Account};
 
 use super::batch::BatchAnswers;
 use crate::{
-    Context, Extensions, Server,
+    Context, Extensions, Principal, Server,
     admission::{Admitted, Refusal, Requests, Waiting},
     engine::{Arrival, Call, EncodedResponse, EndsAt, Incoming, Outcome, Session},
 };
@@ -78,6 +78,10 @@ impl Connection {
 
     pub(super) fn session(&self) -> Option<&Session> {
         self.session.get()
+    }
+
+    pub(super) fn principal(&self) -> Option<&Principal> {
+        self.extensions.get()
     }
 
     pub(super) fn ledger(&self) -> &Ledger {

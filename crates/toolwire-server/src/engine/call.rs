@@ -155,6 +155,9 @@ impl Call {
             RequestOrigin::Session(session) => (session.version(), session.caller().into()),
             RequestOrigin::Sessionless(version) => (*version, Caller::of_request(*version, None).into()),
         };
+        if let Err(lack) = server.admit(&request, &peek, arrival.extensions.get()) {
+            return Err(EncodedResponse::lacking(&request, version, lack));
+        }
         let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
         let place = match arrival.bytes {
             Weight::Charged(bytes) => Place::with_bytes(arrival.ledger, listener, bytes),
@@ -188,6 +191,7 @@ impl Call {
             },
             ledger: arrival.ledger.clone(),
             server: server.clone(),
+            lack: Mutex::default(),
         }));
         if let Some(result) = session::answer(&origin, &cx) {
             return Err(EncodedResponse::of(&cx, result));
@@ -222,6 +226,7 @@ impl Call {
             asks: None,
             ledger: first.ledger.clone(),
             server: first.server.clone(),
+            lack: Mutex::default(),
         }));
         let work = Shielded(dispatch(cx.clone()));
         async move {
@@ -396,7 +401,16 @@ impl EncodedResponse {
             Ok(_) => 200,
             Err(error) => handler_error_status(cx.0.version.is_modern(), error.code),
         };
-        Self::new(status, encode(cx, result))
+        let lack = result.as_ref().err().and_then(|error| cx.lack_behind(error));
+        let status = lack.as_ref().map_or(status, |lack| lack.status());
+        Self { status, body: encode(cx, result), lack }
+    }
+
+    /// The answer to a request whose caller is missing something.
+    pub(crate) fn lacking(request: &Request, version: Version, lack: Lack) -> Self {
+        tracing::debug!(%lack, method = %request.method, "a request was not admitted");
+        let answer = Self::error(request, version, lack.rpc_error());
+        Self { status: lack.status(), lack: Some(Box::new(lack)), ..answer }
     }
 
     fn error(request: &Request, version: Version, error: RpcError) -> Self {

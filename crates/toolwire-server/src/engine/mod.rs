@@ -26,21 +26,22 @@ pub use crate::admission::{Refusal, Requests};
 
 use toolwire_protocol::{classify::Fault, peek::Peek, wire::JsonObject};
 
-use crate::Server;
+use crate::{Principal, Server};
 
 impl Server {
     /// Checks the headers that mirror the arguments of a `tools/call`; `lookup` finds one by its lower-case
-    /// name. An unknown tool has none to check.
+    /// name. An unknown tool has none to check, nor has one that does not exist for the caller.
     ///
     /// # Errors
     /// The fault to answer with, when headers and arguments do not agree, or the arguments cannot be read.
     pub fn check_param_headers<'h>(
         &self,
         peek: &Peek,
+        principal: Option<&Principal>,
         lookup: impl Fn(&str) -> Option<&'h str>,
     ) -> Result<(), Fault> {
         let catalog = self.catalog();
-        let route = peek.name.as_deref().and_then(|name| catalog.tools.get(name));
+        let route = peek.name.as_deref().and_then(|name| catalog.tools.get(name, &self.viewer(principal)));
         let Some(plan) = route.map(|route| &route.input.header_plan).filter(|plan| !plan.is_empty()) else {
             return Ok(());
         };
@@ -78,7 +79,7 @@ mod tests {
             Server::builder("t", "1").tool(tool("t", || async {}).input_schema(schema)).build().unwrap();
         let check = |params: &str, header: Option<&'static str>| {
             let params = toolwire_protocol::RawJson::parse(params).unwrap();
-            server.check_param_headers(&Peek::of(&params.into()), |_| header)
+            server.check_param_headers(&Peek::of(&params.into()), None, |_| header)
         };
         assert_eq!(check(r#"{"name":"t","arguments":{"region":"eu"}}"#, Some("eu")), Ok(()));
         assert_eq!(check(r#"{"name":"t"}"#, None), Ok(()));

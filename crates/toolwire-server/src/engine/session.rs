@@ -22,10 +22,10 @@ use toolwire_transport::{
 
 use super::{EncodedResponse, RequestOrigin, call::check_client_facts};
 use crate::{
-    Caller, Context, Reply, Server,
+    Caller, Context, Principal, Reply, Server,
     admission::busy,
     ask::Asks,
-    notify::{Filter, Subscriber},
+    notify::{Change, Filter, Subscriber},
 };
 
 /// What the handshake with a legacy client fixed, and what the client has asked for since. Cheap to clone.
@@ -45,6 +45,15 @@ struct Inner {
     _facts: Charge,
     /// The URIs that are subscribed to.
     uris: Mutex<Charge>,
+    /// Who hears of their changes: whoever subscribed last.
+    reader: Mutex<Option<Reader>>,
+}
+
+/// Who hears of changes, and from whom some things may be hidden.
+#[derive(Clone, Debug)]
+struct Reader {
+    server: Server,
+    principal: Option<Principal>,
 }
 
 /// What a session takes besides what its client says of itself, about.
@@ -98,6 +107,7 @@ impl Session {
             version,
             caller: Caller::from_handshake(version, params.capabilities, params.client_info),
             initialized: AtomicBool::new(false),
+            reader: Mutex::default(),
             subscriber: server.notify().subscribe(Filter::default()),
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
@@ -154,7 +164,7 @@ impl Session {
         let outcome = match cx.method().known()? {
             Method::Ping => Ok(()),
             Method::SetLevel => self.set_level(params),
-            Method::Subscribe => self.subscribe(params),
+            Method::Subscribe => self.subscribe(cx),
             Method::Unsubscribe => self.unsubscribe(params),
             _ => return None,
         };
@@ -167,8 +177,10 @@ impl Session {
         Ok(())
     }
 
-    fn subscribe(&self, params: &Params) -> Result<(), RpcError> {
-        let params: SubscribeRequestParams = decode(Method::Subscribe, params)?;
+    fn subscribe(&self, cx: &Context) -> Result<(), RpcError> {
+        let params: SubscribeRequestParams = decode(Method::Subscribe, cx.params())?;
+        *self.0.reader.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Reader { server: cx.server().clone(), principal: cx.principal().cloned() });
         let limit = self.0.subscriptions;
         self.0.subscriber.update(|filter| {
             if filter.uris.len() >= limit && !filter.uris.contains(&params.uri) {
@@ -201,9 +213,9 @@ impl Session {
 
     /// Sends changes without being asked, until the connection ends or the server shuts down.
     pub fn forward_changes(&self, queue: &FairQueue) -> impl Future<Output = ()> + Send + use<> {
-        let (subscriber, lane) = (Arc::clone(&self.0.subscriber), queue.lane());
+        let (session, lane) = (self.clone(), queue.lane());
         async move {
-            while let Some(message) = next_message(&subscriber).await {
+            while let Some(message) = session.next_change().await {
                 if lane.send(message).await.is_err() {
                     return;
                 }
@@ -215,17 +227,24 @@ impl Session {
     ///
     /// # Cancel safety
     /// A future that is dropped before it is ready has taken no change.
-    pub fn next_change(&self) -> impl Future<Output = Option<Bytes>> + Send {
-        next_message(&self.0.subscriber)
-    }
-}
-
-async fn next_message(subscriber: &Subscriber) -> Option<Bytes> {
-    loop {
-        // Parameters of our own can always be written.
-        if let Ok(message) = subscriber.next().await?.message(None) {
-            return Some(message);
+    pub async fn next_change(&self) -> Option<Bytes> {
+        loop {
+            let change = self.0.subscriber.next().await?;
+            if self.conceals(&change) {
+                continue;
+            }
+            // Parameters of our own can always be written.
+            if let Ok(message) = change.message(None) {
+                return Some(message);
+            }
         }
+    }
+
+    /// Whether the change is of something that does not exist for the client.
+    fn conceals(&self, change: &Change) -> bool {
+        let Change::Updated(uri) = change else { return false };
+        let reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        reader.is_some_and(|reader| reader.server.conceals(uri, reader.principal.as_ref()))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{PromptRoute, ResourceRoute, TemplateRoute, ToolRoute};
-use crate::RouteLayer;
+use super::{Needs, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute};
+use crate::{Principal, RouteLayer};
 
 /// A set of routes that is built elsewhere, layered as one, and added to a server.
 ///
@@ -73,6 +73,37 @@ impl Group {
         change(&mut self.resources, |route| route.wrap(&layer));
         change(&mut self.templates, |route| route.wrap(&layer));
         self
+    }
+
+    /// Asks the callers of every route that is in the group so far for scopes, beside those that it asks for already.
+    pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let scopes: Vec<_> = scopes.into_iter().collect();
+        self.change_needs(|needs| needs.require(&scopes));
+        self
+    }
+
+    /// Shows every route that is in the group so far only to callers for whom `visible` is true, and to no anonymous
+    /// one. To everybody else they do not exist.
+    ///
+    /// ```
+    /// use toolwire_server::{Group, Server, tool};
+    ///
+    /// let audit = Group::new()
+    ///     .tool(tool("audit", || async { "all is well" }))
+    ///     .visible_to(|who| who.claim("role") == Some("auditor"));
+    /// let server = Server::builder("files", "1.0").routes(audit).build().unwrap();
+    /// ```
+    pub fn visible_to(mut self, visible: impl Fn(&Principal) -> bool + Send + Sync + 'static) -> Self {
+        let visible = Arc::new(visible);
+        self.change_needs(|needs| needs.show_to(&visible));
+        self
+    }
+
+    fn change_needs(&mut self, needs: impl Fn(&mut Needs)) {
+        change(&mut self.tools, |route| needs(&mut route.needs));
+        change(&mut self.prompts, |route| needs(&mut route.needs));
+        change(&mut self.resources, |route| needs(&mut route.needs));
+        change(&mut self.templates, |route| needs(&mut route.needs));
     }
 
     /// Puts `prefix` in front of every tool's and prompt's name.

@@ -105,7 +105,8 @@ pub(crate) async fn run(
     number: usize,
     theirs: Option<String>,
 ) -> Result<Reply, RpcError> {
-    let mut listings = catalog.listings().skip(number);
+    let viewer = cx.viewer();
+    let mut listings = catalog.listings(&viewer).skip(number);
     let unknown = || RpcError::invalid_params("unknown cursor; start again without one");
     let (route, list) = listings.next().ok_or_else(unknown)?;
     let page = PageAt { cursor: theirs, limit: PAGE_ITEMS };

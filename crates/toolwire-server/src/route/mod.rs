@@ -18,9 +18,9 @@ pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};
 
-use std::{any::TypeId, fmt};
+use std::{any::TypeId, fmt, sync::Arc};
 
-use crate::handler::HandlerSpec;
+use crate::{Principal, access::Access, handler::HandlerSpec};
 
 /// What every route brings along: the needs of its handler, and what was found wrong with it.
 #[derive(Clone, Debug, Default)]
@@ -28,11 +28,30 @@ pub(crate) struct Needs {
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
     pub(crate) problems: Vec<String>,
+    /// What it asks of its callers.
+    pub(crate) access: Access,
 }
 
 impl Needs {
     fn of(spec: &HandlerSpec) -> Self {
-        Self { states: spec.states.clone(), logs: spec.logs, problems: spec.problems.clone() }
+        Self {
+            states: spec.states.clone(),
+            logs: spec.logs,
+            problems: spec.problems.clone(),
+            access: Access::new(spec.principal),
+        }
+    }
+
+    /// Asks for more scopes.
+    fn require(&mut self, scopes: impl IntoIterator<Item = impl AsRef<str>>) {
+        if let Err(error) = self.access.require(scopes) {
+            self.problems.push(error.to_string());
+        }
+    }
+
+    /// Hides the route from more callers.
+    fn show_to(&mut self, visible: &Arc<impl Fn(&Principal) -> bool + Send + Sync + 'static>) {
+        self.access.show_to(Arc::clone(visible) as _);
     }
 }
 
@@ -80,6 +99,29 @@ macro_rules! described {
         #[must_use]
         pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
             self.$model.meta.get_or_insert_default().insert(key, value);
+            self
+        }
+
+        /// Asks callers for scopes, beside those it asks for already. Everybody sees it, but whoever has not all of
+        /// them is refused before the handler is called: HTTP answers with 401 or 403, and names everything that is
+        /// needed.
+        #[must_use]
+        pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+            self.needs.require(scopes);
+            self
+        }
+
+        /// Shows it only to callers for whom `visible` is true; given several times, all of them have to agree. To
+        /// everybody else, and to every anonymous caller, it does not exist: it is not listed, and to use it is
+        /// answered as if there were no such name.
+        ///
+        /// `visible` is asked for every list and call, so it should be quick.
+        #[must_use]
+        pub fn visible_to(
+            mut self,
+            visible: impl Fn(&crate::Principal) -> bool + Send + Sync + 'static,
+        ) -> Self {
+            self.needs.show_to(&std::sync::Arc::new(visible));
             self
         }
 
