@@ -87,7 +87,7 @@ impl Shared {
             Ok(None) => return Entry::Open,
             Err(denied) => return Entry::Denied(denied),
         };
-        if !guard.scopes().is_subset_of(principal.scopes()) {
+        if !self.server.scope_rules().cover(principal.scopes(), guard.scopes()) {
             let lack = Lack::scopes(guard.scopes().clone());
             let lacking = Lacking { lack: &lack, principal: Some(&principal), legacy: is_legacy(parts) };
             return Entry::Denied(Box::new(guard.challenge(&lacking)));
@@ -149,7 +149,7 @@ fn is_legacy(parts: &Parts) -> bool {
 }
 
 /// A document that everybody may read, whatever page asks for it.
-fn public_document(guard: &dyn Guard, parts: &Parts) -> Option<Response<Body>> {
+pub(super) fn public_document(guard: &dyn Guard, parts: &Parts) -> Option<Response<Body>> {
     let preflight = cors::is_preflight(&parts.method, &parts.headers);
     if !matches!(parts.method, Method::GET | Method::HEAD) && !preflight {
         return None;

@@ -37,6 +37,7 @@ mod edge;
 mod fixture;
 mod guard;
 mod guard_kit;
+mod guard_lacks;
 mod guard_streams;
 mod half_closed;
 mod host;

@@ -10,7 +10,7 @@ use super::{
     endpoint::{LegacyEndpoint, Prepared, SessionLookup},
     post_response::{PostResponse, ResponseFormat},
 };
-use crate::server::{Body, edge::Head, read::Accepts, response};
+use crate::server::{Body, Principal, edge::Head, read::Accepts, response};
 
 impl LegacyEndpoint {
     /// Answers a batch. Its requests run side by side; their answers leave together, unless one of them has
@@ -31,6 +31,10 @@ impl LegacyEndpoint {
             Ok(items) => items,
             Err(fault) => return response::error(StatusCode::BAD_REQUEST, None, &fault.rpc_error()),
         };
+        // All of it or nothing: what has run cannot be taken back when the next one turns out to be forbidden.
+        if let Err(lack) = self.server.admit_batch(&items, parts.extensions.get::<Principal>()) {
+            return response::lacking(lack);
+        }
         let answers =
             items.iter().filter(|(item, _)| matches!(item, Incoming::Request(..) | Incoming::Answered(_)));
         let answers = answers.count();
