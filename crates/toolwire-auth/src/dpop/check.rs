@@ -193,7 +193,9 @@ impl Proved {
     /// When it was taken before, or cannot be remembered.
     #[cfg(feature = "server")]
     pub async fn take(self, store: &dyn toolwire_server::NonceStore) -> Result<Thumbprint, ProofError> {
-        let key = toolwire_server::CallerKey::principal(self.thumbprint.to_string().into());
+        // The store is of proofs alone, so a thumbprint can be nobody else there.
+        let holder = toolwire_server::Principal::new(self.thumbprint.to_string());
+        let key = toolwire_server::CallerKey::principal(holder.key());
         if store.consume(Some(&key), self.id, self.until).await {
             Ok(self.thumbprint)
         } else {
