@@ -12,10 +12,12 @@ use toolwire_transport::ledger::Account;
 use crate::{
     Context, Reply,
     admission::busy,
+    engine::EndsAt,
     notify::{Change, Filter},
 };
 
-/// Serves one listen request. Resolves when the server shuts down; cancellation drops it before.
+/// Serves one listen request. Resolves when the server shuts down, or what the client has proved who it is
+/// with is not valid any longer; cancellation drops it before.
 pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     let params: SubscriptionsListenRequestParams = cx.decode()?;
     let limit = cx.server().limits().subscriptions;
@@ -43,7 +45,15 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     if !cx.0.outbox.send(Method::SubscriptionsAcknowledged, &acknowledged).await {
         return Err(gone());
     }
-    while let Some(change) = subscriber.next().await {
+    let end = cx.extension::<EndsAt>();
+    loop {
+        let change = tokio::select! {
+            // First: changes without a pause would keep it open for ever.
+            biased;
+            () = EndsAt::reached(end) => break,
+            change = subscriber.next() => change,
+        };
+        let Some(change) = change else { break };
         if let Change::Updated(uri) = &change
             && cx.server().conceals(uri, cx.principal())
         {

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, sync::Arc};
 use toolwire_server::Server;
 
 use super::{
-    EventLog, HttpService,
+    EventLog, Guard, HttpService,
     config::{Cors, HttpConfig, HttpLimits, Legacy},
     edge::Gate,
 };
@@ -17,11 +17,12 @@ pub struct HttpBuilder {
     server: Server,
     config: HttpConfig,
     event_log: Option<Arc<dyn EventLog>>,
+    guard: Option<Arc<dyn Guard>>,
 }
 
 impl HttpBuilder {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, config: HttpConfig::default(), event_log: None }
+        Self { server, config: HttpConfig::default(), event_log: None, guard: None }
     }
 
     /// How clients of older protocol revisions are served. Default: with sessions.
@@ -86,6 +87,13 @@ impl HttpBuilder {
         self
     }
 
+    /// Lets in only those whom the guard knows. Unless they are set otherwise, [path](Self::path) and
+    /// [public URL](Self::public_url) are those of the [resource](Guard::resource) that it guards.
+    pub fn guard(mut self, guard: impl Guard) -> Self {
+        self.guard = Some(Arc::new(guard));
+        self
+    }
+
     /// Where the events of legacy streams are kept for clients that resume them. Default: in memory.
     pub fn event_log(mut self, log: impl EventLog) -> Self {
         self.event_log = Some(Arc::new(log));
@@ -121,14 +129,27 @@ impl HttpBuilder {
     ///
     /// # Errors
     /// When a host, an origin or the public URL cannot be read, or the path does not begin with a slash.
-    pub fn build(self) -> Result<HttpService, HttpConfigError> {
+    pub fn build(mut self) -> Result<HttpService, HttpConfigError> {
+        if let Some(guard) = &self.guard {
+            let resource = guard.resource();
+            let path = path_of(resource);
+            self.config.path.get_or_insert_with(|| path.to_owned());
+            self.config.public_url.get_or_insert_with(|| resource.to_owned());
+        }
         if let Some(path) = self.config.path.as_ref().filter(|path| !path.starts_with('/')) {
             return Err(HttpConfigError(format!("the path {path:?} does not begin with a slash")));
         }
         let gate = Gate::new(&self.config)
             .map_err(|entry| HttpConfigError(format!("{entry:?} is not a host, an origin or a URL")))?;
-        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log))
+        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log, self.guard))
     }
+}
+
+/// The path of a URL.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
 /// A setting of an HTTP endpoint that is not valid.

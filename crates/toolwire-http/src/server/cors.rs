@@ -8,7 +8,7 @@ use super::{Body, response};
 
 /// What pages may read of a response besides its body.
 const EXPOSED: HeaderValue =
-    HeaderValue::from_static("mcp-session-id, mcp-protocol-version, www-authenticate");
+    HeaderValue::from_static("mcp-session-id, mcp-protocol-version, www-authenticate, dpop-nonce");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// How long a browser may remember the answer, in seconds; none remembers it for longer than this.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");

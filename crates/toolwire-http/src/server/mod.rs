@@ -1,8 +1,8 @@
 //! A [`Server`](toolwire_server::Server) on HTTP: both protocol eras on one path, told apart request by request.
 //!
 //! [`HttpService`] is a [`tower_service::Service`], so it can be mounted in any router; [`HttpService::bind`] and
-//! [`serve_http`] are for those who want none. What it deliberately does not do: authenticate. A layer in front of it does
-//! that and leaves a [`Principal`] in the extensions of the request.
+//! [`serve_http`] are for those who want none. What it deliberately does not do: authenticate. A [`Guard`] does that, or
+//! a layer in front of it that leaves a [`Principal`] in the extensions of the request.
 //!
 //! # Behind another HTTP server
 //! What is about connections is the business of whoever serves them, as axum does for a router: the limits
@@ -23,10 +23,13 @@ mod builder;
 mod config;
 mod connection;
 mod cors;
+mod documents;
 mod drain;
 mod edge;
+mod entry;
 mod extract;
 mod graceful;
+mod guard;
 mod io;
 mod legacy;
 mod modern;
@@ -45,7 +48,9 @@ mod upgrade;
 pub use body::Body;
 pub use builder::{HttpBuilder, HttpConfigError};
 pub use config::{Cors, HttpLimits, Legacy};
+pub use documents::Documents;
 pub use extract::HttpRequest;
+pub use guard::{Admission, Denied, Guard, Lacking};
 pub use legacy::{EventLog, EventLogLimits, LegacyStream, LoggedEvent, MemoryEventLog, SessionId, StreamKey};
 pub use peer::PeerAddr;
 pub use serve::{Serve, Serving, serve_http};

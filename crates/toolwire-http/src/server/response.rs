@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error};
-use toolwire_server::engine::EncodedResponse;
+use toolwire_server::{Lack, engine::EncodedResponse};
 
 use super::Body;
 
@@ -59,9 +59,28 @@ pub(crate) fn encoded(answer: EncodedResponse) -> Response<Body> {
         return self::answer(answer.body);
     }
     let mut response = json(answer.status, answer.body);
+    if let Some(lack) = answer.lack {
+        // For whoever knows what to say about it.
+        response.extensions_mut().insert(*lack);
+    }
     if answer.status == StatusCode::TOO_MANY_REQUESTS.as_u16() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
+    response
+}
+
+/// The answer to one legacy request.
+pub(crate) fn one(body: Bytes, lack: Option<Box<Lack>>) -> Response<Body> {
+    let Some(lack) = lack else { return answer(body) };
+    let mut response = json(lack.status(), body);
+    response.extensions_mut().insert(*lack);
+    response
+}
+
+/// The answer to what was not admitted as a whole.
+pub(crate) fn lacking(lack: Lack) -> Response<Body> {
+    let mut response = json(lack.status(), write_error(None, &lack.rpc_error()));
+    response.extensions_mut().insert(lack);
     response
 }
 

@@ -21,17 +21,19 @@ use toolwire_protocol::{
 };
 use toolwire_server::{
     CallerKey, Extensions, PrincipalKey, Server,
-    engine::{Arrival, Call, EncodedResponse, Incoming, RequestOrigin},
+    engine::{Arrival, Call, EncodedResponse, EndsAt, Incoming, RequestOrigin},
 };
 use toolwire_transport::ledger::{Account, Charge, Ledger};
 use tower_service::Service;
 
 use super::{
-    Body, EventLog, HttpBuilder, PeerAddr, Principal,
+    Body, EventLog, Guard, HttpBuilder, PeerAddr, Principal,
     config::{Cors, HttpConfig, Legacy},
     cors,
     drain::{comes_back, is_late, leaving},
     edge::{self, Gate, Head},
+    entry::{Entering, Entry},
+    guard,
     io::Serving,
     legacy::{LegacyEndpoint, PendingResponse},
     modern::Responding,
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<HttpConfig>,
     pub(crate) gate: Gate,
     pub(crate) legacy: LegacyEndpoint,
+    guard: Option<Arc<dyn Guard>>,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
     #[cfg(feature = "ws")]
@@ -77,7 +80,7 @@ impl HttpService {
         let config = HttpConfig::default();
         // Without entries there is none that cannot be read.
         let gate = Gate::new(&config).unwrap_or_default();
-        Self::assemble(server, config, gate, None)
+        Self::assemble(server, config, gate, None, None)
     }
 
     /// Starts to describe an endpoint.
@@ -90,6 +93,7 @@ impl HttpService {
         config: HttpConfig,
         gate: Gate,
         event_log: Option<Arc<dyn EventLog>>,
+        guard: Option<Arc<dyn Guard>>,
     ) -> Self {
         let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
         let config = Arc::new(config);
@@ -100,6 +104,7 @@ impl HttpService {
             #[cfg(feature = "ws")]
             websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
+            guard,
             server,
             config,
         }))
@@ -176,8 +181,25 @@ impl Shared {
         B::Error: Into<BoxError>,
     {
         let mut body = pin!(body);
+        let guard = self.guard.as_deref();
+        if let Some(guard) = guard {
+            let entry = match self.enter(guard, &mut parts, local) {
+                Entering::Known(entry) => entry,
+                Entering::Pending(admitting) => self.admitted(guard, &mut parts, admitting.await),
+            };
+            match entry {
+                Entry::Open => {}
+                Entry::Answered(response) => return *response,
+                Entry::Denied(denied) => {
+                    let response = Box::pin(self.turn_away(guard, &parts, body.as_mut(), *denied)).await;
+                    return self.sent(&mut parts, response, serving);
+                }
+            }
+        }
         let head = Head::of(&parts.headers);
-        if let Err(stopped) = self.gate.check(&parts, &head, local) {
+        if guard.is_none()
+            && let Err(stopped) = self.gate.check(&parts, &head, local)
+        {
             return stopped.response();
         }
         let mut response = if self.is_message(&parts) {
@@ -185,12 +207,41 @@ impl Shared {
         } else {
             Box::pin(self.route(&parts, &head, body.as_mut())).await
         };
+        if let Some(guard) = guard {
+            self.conclude(guard, &parts, &mut response);
+        }
+        self.sent(&mut parts, response, serving)
+    }
+
+    /// What is done with every response to a request that the gate has let pass.
+    #[inline]
+    fn sent(
+        &self,
+        parts: &mut Arc<Parts>,
+        mut response: Response<Body>,
+        serving: Option<Serving>,
+    ) -> Response<Body> {
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
-        response::complete(Arc::get_mut(&mut parts).map(|parts| &mut parts.headers), &mut response);
+        response::complete(Arc::get_mut(parts).map(|parts| &mut parts.headers), &mut response);
         response.body_mut().hold(serving);
         response
+    }
+
+    /// When the streams that a request opens end.
+    fn ends_at(&self, parts: &Parts) -> Option<EndsAt> {
+        guard::ends_at(parts.extensions.get::<Principal>(), self.guard.is_some())
+    }
+
+    /// What handlers find out about a request that stays open.
+    fn attach_open(&self, parts: Arc<Parts>) -> Extensions {
+        let end = self.ends_at(&parts);
+        let mut extensions = attach(parts);
+        if let Some(end) = end {
+            extensions.insert(end);
+        }
+        extensions
     }
 
     /// Whether this is a message to the endpoint, as most requests are.
@@ -223,7 +274,8 @@ impl Shared {
             && paths.has(parts.uri.path())
         {
             let caller = self.caller(parts);
-            return self.sse2024.handle(paths, &caller, Arc::clone(parts), body).await;
+            let end = self.ends_at(parts);
+            return self.sse2024.handle(paths, &caller, Arc::clone(parts), end, body).await;
         }
         #[cfg(not(feature = "sse2024"))]
         drop(body);
@@ -232,11 +284,13 @@ impl Shared {
         }
         #[cfg(feature = "ws")]
         if self.config.websocket && super::upgrade::is_wanted(parts) {
-            return self.websockets.accept(&self.server, Parts::clone(parts));
+            return self.websockets.accept(&self.server, Parts::clone(parts), self.ends_at(parts));
         }
         let principal = principal(parts);
         match parts.method {
-            Method::GET if self.has_sessions(head) => self.legacy.get(head, &parts.headers, principal).await,
+            Method::GET if self.has_sessions(head) => {
+                self.legacy.get(head, &parts.headers, principal, self.ends_at(parts)).await
+            }
             Method::DELETE if self.has_sessions(head) => self.legacy.delete(head, principal),
             _ => self.not_allowed(parts, head),
         }
@@ -377,7 +431,12 @@ impl Shared {
                 &error,
             ));
         }
-        let arrival = Arrival::charged(caller, charge, attach(Arc::clone(parts)));
+        let extensions = if request.method.known() == Some(Method::Listen) {
+            self.attach_open(Arc::clone(parts))
+        } else {
+            attach(Arc::clone(parts))
+        };
+        let arrival = Arrival::charged(caller, charge, extensions);
         match Call::new(&self.server, request, peek, origin, arrival) {
             Ok(call) => {
                 let responding = Responding::new(call, accepts, self.config.limits.keep_alive);
@@ -427,7 +486,7 @@ impl Shared {
             return refuse_envelope(fault);
         }
         let extensions = attach(Arc::clone(parts));
-        self.legacy.batch(bytes, found, head, &parts.headers, extensions, caller).await
+        self.legacy.batch(bytes, found, head, parts, extensions, caller).await
     }
 }
 

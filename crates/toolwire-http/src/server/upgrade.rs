@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_tungstenite::tungstenite::{handshake::derive_accept_key, protocol::Role};
 use toolwire_protocol::RpcError;
-use toolwire_server::{Extensions, Server};
+use toolwire_server::{Extensions, Server, engine::EndsAt};
 
 use super::{
     Body, HttpLimits, PeerAddr, edge,
@@ -58,11 +58,16 @@ impl WebSockets {
     }
 
     /// Answers a request for a WebSocket, and serves what follows in a task.
-    pub(crate) fn accept(&self, server: &Server, parts: Parts) -> Response<Body> {
-        self.try_accept(server, parts).unwrap_or_else(|refusal| refusal.response())
+    pub(crate) fn accept(&self, server: &Server, parts: Parts, end: Option<EndsAt>) -> Response<Body> {
+        self.try_accept(server, parts, end).unwrap_or_else(|refusal| refusal.response())
     }
 
-    fn try_accept(&self, server: &Server, mut parts: Parts) -> Result<Response<Body>, Refusal> {
+    fn try_accept(
+        &self,
+        server: &Server,
+        mut parts: Parts,
+        end: Option<EndsAt>,
+    ) -> Result<Response<Body>, Refusal> {
         let named = check(&parts.headers)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(Refusal(
             StatusCode::NOT_IMPLEMENTED,
@@ -80,7 +85,11 @@ impl WebSockets {
             None => None,
         };
         let answer = agree(&parts.headers, named);
-        let serving = serve(server.clone(), upgrade, self.bounds, attach(Arc::new(parts)), (permit, share));
+        let mut extensions = attach(Arc::new(parts));
+        if let Some(end) = end {
+            extensions.insert(end);
+        }
+        let serving = serve(server.clone(), upgrade, self.bounds, extensions, (permit, share));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         while open.try_join_next().is_some() {}
         open.spawn(serving);

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::{Context as Task, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use super::batch::BatchAnswers;
 use crate::{
     CallerId, CallerScope, Context, Extensions, Principal, Server,
     admission::{Admitted, Refusal, Requests, Waiting},
-    engine::{Arrival, Call, EncodedResponse, Incoming, Outcome, Session},
+    engine::{Arrival, Call, EncodedResponse, EndsAt, Incoming, Outcome, Session},
     observe::Presence,
 };
 
@@ -93,16 +94,24 @@ impl Connection {
         &self.ledger
     }
 
+    /// When nothing more is read.
+    pub(super) fn ends_at(&self) -> Option<EndsAt> {
+        self.extensions.get::<EndsAt>().copied()
+    }
+
     /// Lets running requests finish, within their time.
-    pub(super) async fn drain(&self) {
+    pub(super) async fn drain(&self, patience: Duration) {
         // When the server shuts down, subscriptions end with a result of their own, and questions may be answered.
         if !self.server.shutting_down().is_cancelled() {
-            self.requests.cancel_listeners();
+            // Those that end by themselves give their result.
+            if !self.ends_at().is_some_and(EndsAt::is_over) {
+                self.requests.cancel_listeners();
+            }
             if let Some(session) = self.session.get() {
                 session.close_questions();
             }
         }
-        let _ = timeout(self.server.limits().drain_timeout, self.requests.all_finished()).await;
+        let _ = timeout(patience, self.requests.all_finished()).await;
         self.requests.close();
     }
 

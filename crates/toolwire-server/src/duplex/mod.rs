@@ -17,7 +17,7 @@ use toolwire_transport::{Duplex, Ledger, Source, internal::AbortOnDrop, write_lo
 pub(crate) use connection::ReplyTo;
 use connection::{Abort, Connection};
 
-use crate::{CallerKey, Extensions, Server};
+use crate::{CallerKey, Extensions, Server, engine::EndsAt};
 
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
@@ -35,7 +35,8 @@ impl Server {
 
     /// The same for a transport that knows something of its client: the handlers of every request find it among
     /// the extensions of their context, a [`Principal`](crate::Principal) for instance. A [`CallerKey`] among them
-    /// says whom the connection is counted against, where there is no principal.
+    /// says whom the connection is counted against, where there is no principal. An [`EndsAt`] among them says when nothing
+    /// more is read; calls that are under way then have the limit `handler_timeout`, as always.
     ///
     /// # Errors
     /// When the transport breaks. A client that simply leaves is not an error.
@@ -93,7 +94,10 @@ async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(),
         }
         read = read(&connection, &mut source) => read,
     };
-    connection.drain().await;
+    // Those of a client who has only lost the right to begin new ones have all of their time.
+    let limits = connection.server.limits();
+    let patience = if expired(&connection) { limits.handler_timeout } else { limits.drain_timeout };
+    connection.drain(patience).await;
     connection.queue.close();
     match timeout(connection.server.limits().drain_timeout, &mut writer).await {
         Ok(written) => ended(written.unwrap_or_else(|error| Err(io::Error::other(error)))).and(read),
@@ -106,6 +110,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
     let shutdown = connection.server.shutting_down().clone();
     // One for all messages: to begin and to end listening takes a lock.
     let mut shut_down = pin!(shutdown.cancelled());
+    let end = connection.ends_at();
     loop {
         if connection.queue.queued_bytes() > 2 * connection.server.limits().queued_bytes {
             // The client reads nothing, and not even refusals fit any more.
@@ -115,13 +120,14 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
                 () = connection.queue.room() => {}
             }
         }
-        if shutdown.is_cancelled() {
+        if shutdown.is_cancelled() || end.is_some_and(EndsAt::is_over) {
             return Ok(());
         }
         let received = tokio::select! {
             biased;
             received = source.receive() => received,
             () = &mut shut_down => return Ok(()),
+            () = EndsAt::reached(end) => return Ok(()),
         };
         match received {
             Ok(Some(bytes)) => {
@@ -136,6 +142,10 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             Err(error) => connection.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
         }
     }
+}
+
+fn expired(connection: &Connection) -> bool {
+    connection.ends_at().is_some_and(EndsAt::is_over)
 }
 
 fn ended(written: io::Result<()>) -> Result<(), ServeError> {

@@ -17,6 +17,10 @@ use toolwire_protocol::framing::sse::encode_event;
 
 use super::io::OpenRequest;
 
+mod until;
+
+pub(crate) use until::Until;
+
 /// How much of a body is given to the HTTP implementation at once. What it has been given, it keeps, whether the client
 /// takes it or not.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;

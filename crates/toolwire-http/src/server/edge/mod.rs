@@ -38,7 +38,7 @@ pub(crate) struct Gate {
 
 /// A host as `Host` names it, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Host<'a> {
+pub(crate) struct Host<'a> {
     name: Cow<'a, str>,
     port: Option<u16>,
 }
@@ -82,16 +82,34 @@ impl Gate {
 
     /// Lets a request pass or says what is wrong with it. `local` is the address at which it came in, if known.
     pub(crate) fn check(&self, parts: &Parts, head: &Head<'_>, local: Option<IpAddr>) -> Result<(), Stopped> {
-        let named = match named_host(parts, head)? {
-            Some((text, host)) if !self.allows_host(&host, local) => {
-                return Err(Stopped::Host(text.to_owned()));
-            }
-            named => named.map(|(_, host)| host),
-        };
+        let named = self.check_host(parts, head, local)?;
+        self.check_origin(parts, head, named.as_ref())
+    }
+
+    /// The first half: the host that a request names, if it may.
+    pub(crate) fn check_host<'a>(
+        &self,
+        parts: &'a Parts,
+        head: &Head<'a>,
+        local: Option<IpAddr>,
+    ) -> Result<Option<Host<'a>>, Stopped> {
+        match named_host(parts, head)? {
+            Some((text, host)) if !self.allows_host(&host, local) => Err(Stopped::Host(text.to_owned())),
+            named => Ok(named.map(|(_, host)| host)),
+        }
+    }
+
+    /// The second half: the page that sends it; `named` is what the first has found.
+    pub(crate) fn check_origin(
+        &self,
+        parts: &Parts,
+        head: &Head<'_>,
+        named: Option<&Host<'_>>,
+    ) -> Result<(), Stopped> {
         for value in head.origin.values(&parts.headers, header::ORIGIN) {
             let text = value.to_str().unwrap_or("?");
             let allowed = self.any_origin
-                || Origin::parse(text).is_some_and(|origin| self.allows_origin(&origin, named.as_ref()));
+                || Origin::parse(text).is_some_and(|origin| self.allows_origin(&origin, named));
             if !allowed {
                 return Err(Stopped::Origin(text.to_owned()));
             }

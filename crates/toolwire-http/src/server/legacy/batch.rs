@@ -1,7 +1,7 @@
 //! Batches, which exist in 2025-03-26 alone: an array of messages in, an array of answers out.
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode, request::Parts};
 use toolwire_protocol::{classify::HeaderView, envelope::write_error};
 use toolwire_server::{Extensions, engine::Incoming};
 use toolwire_transport::Ledger;
@@ -10,7 +10,7 @@ use super::{
     endpoint::{LegacyEndpoint, Prepared, SessionLookup},
     post_response::{PostResponse, ResponseFormat},
 };
-use crate::server::{Body, edge::Head, read::Accepts, response};
+use crate::server::{Body, Principal, edge::Head, read::Accepts, response};
 
 impl LegacyEndpoint {
     /// Answers a batch. Its requests run side by side; their answers leave together, unless one of them has
@@ -20,7 +20,7 @@ impl LegacyEndpoint {
         bytes: Bytes,
         found: SessionLookup,
         head: &Head<'_>,
-        headers: &HeaderMap,
+        parts: &Parts,
         extensions: Extensions,
         ledger: &Ledger,
     ) -> Response<Body> {
@@ -31,10 +31,14 @@ impl LegacyEndpoint {
             Ok(items) => items,
             Err(fault) => return response::error(StatusCode::BAD_REQUEST, None, &fault.rpc_error()),
         };
+        // All of it or nothing: what has run cannot be taken back when the next one turns out to be forbidden.
+        if let Err(lack) = self.server.admit_batch(&items, parts.extensions.get::<Principal>()) {
+            return response::lacking(lack);
+        }
         let answers =
             items.iter().filter(|(item, _)| matches!(item, Incoming::Request(..) | Incoming::Answered(_)));
         let answers = answers.count();
-        let format = ResponseFormat { batch: true, accepts: Accepts::of(headers) };
+        let format = ResponseFormat { batch: true, accepts: Accepts::of(&parts.headers) };
         let post = (answers > 0).then(|| PostResponse::new(session.clone(), format, &self.config, answers));
         let weight = bytes.len().div_ceil(items.len().max(1));
         for (item, peek) in items {

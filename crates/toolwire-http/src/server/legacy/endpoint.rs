@@ -11,7 +11,7 @@ use toolwire_protocol::{
 };
 use toolwire_server::{
     Extensions, PrincipalKey, Server,
-    engine::{Arrival, Call, EncodedResponse, RequestOrigin, Session},
+    engine::{Arrival, Call, EncodedResponse, EndsAt, RequestOrigin, Session},
 };
 use toolwire_transport::ledger::{Account, Charge, Ledger};
 
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::server::{
     Body, Legacy,
-    body::KeepAlive,
+    body::{KeepAlive, Until},
     config::HttpConfig,
     edge::{self, Head},
     read::Accepts,
@@ -206,6 +206,7 @@ impl LegacyEndpoint {
         head: &Head<'_>,
         headers: &HeaderMap,
         principal: Option<PrincipalKey>,
+        end: Option<EndsAt>,
     ) -> Response<Body> {
         let session = match self.session_of(head, principal) {
             Ok(session) => session,
@@ -239,7 +240,10 @@ impl LegacyEndpoint {
         let limits = &self.config.limits;
         let retry = session.version().has(Feature::PollingStreams).then_some(limits.retry);
         match Reader::resume(stream, cursor).await {
-            Ok(reader) => response::events(KeepAlive::new(reader.primed(retry), limits.keep_alive)),
+            Ok(reader) => {
+                let events = KeepAlive::new(reader.primed(retry), limits.keep_alive);
+                response::events(Until::new(events, end))
+            }
             Err(_) => Denial::cannot_resume().response(None),
         }
     }

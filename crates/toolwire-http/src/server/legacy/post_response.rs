@@ -15,7 +15,10 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::sync::Notify;
 use toolwire_protocol::Feature;
-use toolwire_server::engine::join_answers;
+use toolwire_server::{
+    Lack,
+    engine::{EncodedResponse, join_answers},
+};
 use toolwire_transport::internal::AbortOnDrop;
 
 use super::{reader::Reader, reconnects::PendingReconnect, session::HttpSession, stream::Stream};
@@ -42,6 +45,8 @@ struct State {
     phase: Phase,
     /// Answers that came before it was clear how they leave.
     answers: Vec<Bytes>,
+    /// What the caller lacks, where that is the only answer.
+    lack: Option<Box<Lack>>,
     /// How many are still to come.
     open: usize,
     /// Calls that nobody can come back for; they end with the response.
@@ -67,7 +72,7 @@ impl PostResponse {
         config: &Arc<HttpConfig>,
         open: usize,
     ) -> Arc<Self> {
-        let state = State { phase: Phase::Waiting, answers: Vec::new(), open, owned: Vec::new() };
+        let state = State { phase: Phase::Waiting, answers: Vec::new(), lack: None, open, owned: Vec::new() };
         let settled = Notify::new();
         let post = Self { session, format, config: Arc::clone(config), state: Mutex::new(state), settled };
         if !format.accepts.json {
@@ -96,14 +101,24 @@ impl PostResponse {
 
     /// Gives the response to a request that was answered before anything else has happened. The answer comes back if
     /// that is not so.
-    pub(super) fn answer_alone(&self, answer: Bytes) -> Result<Response<Body>, Bytes> {
+    pub(super) fn answer_alone(&self, answer: EncodedResponse) -> Result<Response<Body>, EncodedResponse> {
         let mut state = self.lock();
         if self.format.batch || !matches!(state.phase, Phase::Waiting) {
             return Err(answer);
         }
         state.phase = Phase::Json;
         drop(state);
-        Ok(response::answer(answer))
+        Ok(response::one(answer.body, answer.lack))
+    }
+
+    /// Takes the answer of a call. That its caller lacks something is told by the status, as long as there is one to
+    /// give.
+    pub(super) async fn answer_call(&self, answer: EncodedResponse) {
+        let EncodedResponse { body, lack, .. } = answer;
+        if lack.is_some() && !self.format.batch {
+            self.lock().lack = lack;
+        }
+        self.answer(body).await;
     }
 
     /// Takes one answer.
@@ -223,9 +238,10 @@ impl PostResponse {
             }
             Phase::Waiting | Phase::Json | Phase::Abandoned => std::mem::take(&mut state.answers),
         };
+        let lack = state.lack.take();
         drop(state);
         match <[Bytes; 1]>::try_from(answers) {
-            Ok([answer]) if !self.format.batch => response::json(200, answer),
+            Ok([answer]) if !self.format.batch => response::one(answer, lack),
             Ok(answers) => response::json(200, join_answers(&answers)),
             // Everything was cancelled, and a cancelled request has no answer.
             Err(answers) if answers.is_empty() => response::empty(StatusCode::ACCEPTED),

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http::Response;
-use toolwire_server::engine::{Call, Outcome};
+use toolwire_server::engine::{Call, EncodedResponse, Outcome};
 use toolwire_transport::BoxFuture;
 
 use super::{post_response::PostResponse, session::SessionSlot};
@@ -26,7 +26,7 @@ pub(crate) struct RunningCall {
 /// What is left to send when a call is over: its last messages, then the answer, unless it was cancelled.
 struct Finished {
     messages: Vec<Bytes>,
-    answer: Option<Bytes>,
+    answer: Option<EncodedResponse>,
 }
 
 impl RunningCall {
@@ -39,7 +39,7 @@ impl RunningCall {
     /// Most are done after this.
     fn poll_first(&mut self, task: &mut Context<'_>) -> Poll<Finished> {
         let outcome = std::task::ready!(Pin::new(&mut self.call).poll(task));
-        Poll::Ready(Finished { messages: self.call.last_messages(), answer: outcome.into_body() })
+        Poll::Ready(Finished { messages: self.call.last_messages(), answer: answer(outcome) })
     }
 
     /// Those that are not done get a task, which does not depend on the connection if there is a session to come
@@ -76,7 +76,7 @@ impl RunningCall {
             }
         };
         let (outcome, ()) = tokio::join!(drive, send);
-        self.finish(Finished { messages: Vec::new(), answer: outcome.into_body() }).await;
+        self.finish(Finished { messages: Vec::new(), answer: answer(outcome) }).await;
     }
 
     /// Sends what is left to say, and the answer.
@@ -85,9 +85,16 @@ impl RunningCall {
             self.post.send(message).await;
         }
         match finished.answer {
-            Some(answer) => self.post.answer(answer).await,
+            Some(answer) => self.post.answer_call(answer).await,
             None => self.post.withdraw().await,
         }
+    }
+}
+
+fn answer(outcome: Outcome) -> Option<EncodedResponse> {
+    match outcome {
+        Outcome::Answered(answer) => Some(answer),
+        Outcome::Cancelled => None,
     }
 }
 

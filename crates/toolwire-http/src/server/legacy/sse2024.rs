@@ -22,7 +22,7 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{RpcError, classify::Fault, framing::sse::encode_event};
-use toolwire_server::{Extensions, PrincipalKey, Server};
+use toolwire_server::{Extensions, PrincipalKey, Server, engine::EndsAt};
 use toolwire_transport::{
     Duplex, Ledger, Sink as _, Source as _,
     ledger::Account,
@@ -66,6 +66,8 @@ struct Connections(Mutex<HashMap<SessionId, Connection>>);
 #[derive(Clone)]
 struct Connection {
     principal: Option<PrincipalKey>,
+    /// When nothing more is taken.
+    end: Option<EndsAt>,
     inbound: Arc<AsyncMutex<MemorySink>>,
 }
 
@@ -81,6 +83,7 @@ impl Sse2024 {
         paths: &Sse2024Paths,
         caller: &Ledger,
         parts: Arc<Parts>,
+        end: Option<EndsAt>,
         body: B,
     ) -> Response<Body>
     where
@@ -90,7 +93,7 @@ impl Sse2024 {
         let principal = parts.extensions.get::<Principal>().map(Principal::key);
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
-            Method::GET if is_stream => self.get(&paths.messages, principal, attach(parts)),
+            Method::GET if is_stream => self.get(&paths.messages, principal, end, attach(parts)),
             Method::POST if !is_stream => {
                 if let Err(unreadable) = read::media_types(&Head::of(&parts.headers), &parts.headers) {
                     return unreadable.response();
@@ -108,7 +111,16 @@ impl Sse2024 {
 
     /// Opens a connection. What the client has to say is to be posted to the path `messages`. What is known of the
     /// request that opened it is known to the handlers of all that is posted there.
-    fn get(&self, messages: &str, principal: Option<PrincipalKey>, extensions: Extensions) -> Response<Body> {
+    fn get(
+        &self,
+        messages: &str,
+        principal: Option<PrincipalKey>,
+        end: Option<EndsAt>,
+        mut extensions: Extensions,
+    ) -> Response<Body> {
+        if let Some(end) = end {
+            extensions.insert(end);
+        }
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Denial::full().response(None);
         };
@@ -124,7 +136,7 @@ impl Sse2024 {
                 tracing::debug!(%error, "an HTTP+SSE connection broke");
             }
         });
-        let connection = Connection { principal, inbound: Arc::new(AsyncMutex::new(inbound)) };
+        let connection = Connection { principal, end, inbound: Arc::new(AsyncMutex::new(inbound)) };
         self.connections.lock().insert(id, connection);
         let open = Open {
             connections: Arc::clone(&self.connections),
@@ -161,7 +173,8 @@ impl Sse2024 {
     fn find(&self, text: &str, principal: Option<PrincipalKey>) -> Option<Connection> {
         let id = SessionId::parse(text.as_bytes())?;
         let connection = self.connections.lock().get(&id).cloned()?;
-        (connection.principal == principal).then_some(connection)
+        let is_over = connection.end.is_some_and(EndsAt::is_over);
+        (connection.principal == principal && !is_over).then_some(connection)
     }
 }
 

@@ -171,6 +171,24 @@ where
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
+/// Reads a body and drops it, up to `limit` bytes.
+pub(crate) async fn discard<B>(body: B, limit: usize)
+where
+    B: HttpBody,
+{
+    let mut body = pin!(body);
+    let mut length = 0;
+    while length < limit && !body.is_end_stream() {
+        let next = poll_fn(|task| {
+            body.as_mut()
+                .poll_frame(task)
+                .map(|frame| frame?.ok().map(|frame| frame.into_data().map_or(0, |data| data.remaining())))
+        });
+        let Some(bytes) = next.await else { return };
+        length += bytes;
+    }
+}
+
 impl Unreadable {
     pub(crate) fn response(&self) -> http::Response<Body> {
         let (status, why) = match self {
