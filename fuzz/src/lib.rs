@@ -13,6 +13,7 @@ mod json;
 mod schema;
 mod session;
 mod state;
+mod tokens;
 mod uri;
 
 pub use self::{
@@ -24,5 +25,6 @@ pub use self::{
     schema::{schema_compile, schema_validate},
     session::session_operations,
     state::request_state,
+    tokens::{compact_jws, dpop_proof, jwks},
     uri::uri_template,
 };

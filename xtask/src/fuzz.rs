@@ -41,6 +41,7 @@ struct Target {
 
 const JSON: Option<&str> = Some("json.dict");
 const SCHEMA: Option<&str> = Some("schema.dict");
+const TOKEN: Option<&str> = Some("token.dict");
 const CORPUS: Option<&str> = Some("crates/toolwire-protocol/tests/corpus/json");
 
 const TARGETS: &[Target] = &[
@@ -58,6 +59,9 @@ const TARGETS: &[Target] = &[
     target("session_operations", 96, 512, 8),
     target("challenge", 20 * 1024, 256, 4),
     target("oauth_metadata", 16 * 1024, 256, 4).with(JSON, None),
+    target("compact_jws", 20 * 1024, 256, 4).with(TOKEN, None),
+    target("jwks", 32 * 1024, 256, 4).with(TOKEN, None),
+    target("dpop_proof", 10 * 1024, 256, 4).with(TOKEN, None),
 ];
 
 const fn target(name: &'static str, length: usize, memory: u64, at_once: u64) -> Target {

@@ -24,7 +24,6 @@ const MIN_KEY_BYTES: usize = 16;
 /// use toolwire_auth::server::verify::StaticKeys;
 ///
 /// let keys = StaticKeys::parse("
-///     # name  scopes                  key
 ///     alice   files:read,files:write  T1p0q8ZkX3mVYw7bJrK5
 ///     bob     -                       9uE2sLhQ6nFdGc4aRtMv
 /// ")?;

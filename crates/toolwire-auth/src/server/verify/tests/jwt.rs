@@ -219,28 +219,30 @@ async fn bound_tokens_say_their_key_or_are_refused() {
 async fn tokens_without_an_audience_pass_only_for_clients_that_were_named() {
     let by_client = |jwt: Jwt| jwt.dangerous().audience_by_client(["notes"]);
     let without = ("aud", json!(null));
-    assert_eq!(typed("at+jwt", &[without.clone()], by_client).await.unwrap().audience, Audience::Vouched);
+    assert_eq!(
+        typed("at+jwt", std::slice::from_ref(&without), by_client).await.unwrap().audience,
+        Audience::Vouched
+    );
     let other = [without.clone(), ("client_id", json!("other"))];
     assert_eq!(reason(typed("at+jwt", &other, by_client).await), "it names no audience");
     let foreign = [("aud", json!("https://other.example"))];
     assert_eq!(reason(typed("at+jwt", &foreign, by_client).await), "it is for another audience");
 }
 
+/// Claims that name two audiences under one name, which nothing here writes by itself.
+struct TwoAudiences;
+
+impl serde::Serialize for TwoAudiences {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([("aud", RESOURCE), ("aud", "https://other.example")])
+    }
+}
+
 #[tokio::test]
 async fn claims_that_are_duplicated_are_refused() {
-    // Nothing here writes such claims, so the second name has its place taken by a longer token.
     let key = key();
     let jwt = prepared(Jwt::keys(set(&[&key]).to_string()));
-    #[derive(Debug)]
-    struct Twice;
-    impl serde::Serialize for Twice {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let name = |name: &str, value: Value| (name.to_owned(), value);
-            serializer
-                .collect_map([name("aud", json!(RESOURCE)), name("aud", json!("https://other.example"))])
-        }
-    }
-    let token = key.sign("at+jwt", &Twice).unwrap();
+    let token = key.sign("at+jwt", &TwoAudiences).unwrap();
     let refused = jwt.verify(&presented(&token), now()).await;
     assert_eq!(reason(refused), "the payload of the token is not a JSON object");
 }

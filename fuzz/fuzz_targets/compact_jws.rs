@@ -1,0 +1,4 @@
+//! Signed tokens, as they come with requests.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| toolwire_fuzz::compact_jws(data));
