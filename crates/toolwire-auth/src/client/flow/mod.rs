@@ -10,6 +10,7 @@
 
 mod ask;
 mod find;
+mod identify;
 mod plan;
 mod state;
 mod steps;
