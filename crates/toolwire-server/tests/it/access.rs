@@ -314,3 +314,47 @@ fn scopes_of_a_group_are_added_to_those_of_its_routes() {
     assert_eq!(lack.needs(), &Scopes::of(["a", "b"]).unwrap());
     assert_eq!(server.admit(&request, &peek, Some(&ada("a b"))), Ok(()));
 }
+
+#[derive(Deserialize, JsonSchema)]
+struct Confirm {
+    yes: bool,
+}
+
+#[tokio::test]
+async fn a_state_is_of_the_user_and_the_client_and_not_of_the_token() {
+    async fn delete(cx: Context) -> Result<String, toolwire_server::BoxError> {
+        let Confirm { yes } = cx.elicit("Really?").key("ok").accepted().await?;
+        Ok(yes.to_string())
+    }
+    let server = Server::builder("files", "1").tool(tool("delete", delete)).build().unwrap();
+    let who = |issuer: &str, client: &str| {
+        Principal::builder("ada").issuer(issuer.to_owned()).client_id(client.to_owned())
+    };
+    let ask = |who: Principal, more: Value| {
+        let server = server.clone();
+        async move {
+            let mut wire = Wire::connect_as(&server, Some(who));
+            let mut call = modern(1, "tools/call", json!({"name": "delete"}));
+            let params = call["params"].as_object_mut().unwrap();
+            params.extend(more.as_object().unwrap().clone());
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                json!({"elicitation": {"form": {}}});
+            wire.ask(&call).await
+        }
+    };
+    let first = ask(who("https://login.example", "notes").build(), json!({})).await;
+    let answered = json!({"ok": {"action": "accept", "content": {"yes": true}}});
+    let retry = json!({"requestState": first["result"]["requestState"], "inputResponses": answered});
+    for stranger in [
+        who("https://login.example", "other"),
+        who("https://other.example", "notes"),
+        Principal::builder("ada"),
+        Principal::builder("eve").issuer("https://login.example").client_id("notes"),
+    ] {
+        let refused = ask(stranger.clone().build(), retry.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "{stranger:?}: {refused}");
+    }
+    let renewed = who("https://login.example", "notes").scopes("more".parse().unwrap());
+    let renewed = renewed.expires_at(std::time::SystemTime::now()).build();
+    assert_eq!(ask(renewed, retry).await["result"]["content"][0]["text"], "true");
+}
