@@ -175,8 +175,8 @@ pub mod __private {
             Function, Named, NotShown, Shown, Signature, Values, in_pool, try_join, variable,
             variable_is_absent, variables,
         },
-        Context, Extracted, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection,
-        ResourceRoute, Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
+        Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
+        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 
