@@ -9,10 +9,8 @@ use tokio::runtime::{Builder, Runtime};
 use toolwire::{
     Era, Result,
     http::server::HttpService,
-    transport::{
-        Duplex, Sink, Source,
-        memory::{MemorySink, MemorySource, pair},
-    },
+    memory::{MemorySink, MemorySource, pair},
+    transport::{Duplex, Sink, Source},
 };
 use tower_service::Service;
 

@@ -5,6 +5,7 @@ use crate::{fuzz, simulate};
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask check
+       cargo xtask api
        cargo xtask bench
        cargo xtask conformance
        cargo xtask fuzz [--minutes N] [--target T]
@@ -17,6 +18,7 @@ test runs every check:
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
 check is for the working day: format, lint, and the unit tests of what has changed since main.
+api writes what the crates offer into their public-api.txt.
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 fuzz runs the fuzz targets, each for 10 minutes or as long as told.
@@ -30,6 +32,7 @@ soak runs a server under mixed load and faults, and fails if it does not stay as
 pub(crate) enum Request {
     Help,
     List,
+    Api,
     Bench,
     Check,
     Fuzz(fuzz::Request),
@@ -54,6 +57,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "mutants" => areas(&rest),
         "simulate" => simulate::parse(&arguments[1..]).map(Request::Simulate),
         "soak" => soak(&rest),
+        "api" => alone(&rest, Request::Api),
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),

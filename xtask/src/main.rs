@@ -3,6 +3,7 @@
 //! It knows nothing about the machine that runs it: whatever differs between machines comes in through the
 //! environment and is handed on to the checks untouched.
 
+mod api;
 mod bench;
 mod browser;
 mod changed;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             steps::list();
             Ok(true)
         }
+        Request::Api => api::write(),
         Request::Bench => bench::run(),
         Request::Check => changed::run(),
         Request::Fuzz(request) => fuzz::run(&request),

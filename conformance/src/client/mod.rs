@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 use toolwire::{
-    client::{Client, ClientBuilder, Connector, ElicitReply},
+    Client,
+    client::{ClientBuilder, Connector, ElicitReply},
     serde::Deserialize,
     wire::{Content, CreateMessageResult, Role, Root},
 };

@@ -1,12 +1,12 @@
 //! Forms with every kind of field: defaults (SEP-1034) and choices (SEP-1330).
 
 use toolwire::{
-    Answer, Context, Group, Result,
+    Answer, Context, Group, NeedInput, Result,
     protocol::schema::elicitation_schema,
     routes,
     schemars::{self, JsonSchema, schema_for},
     serde::{Deserialize, Serialize},
-    server::{IntoToolOutput, NeedInput, Reply},
+    server::{IntoToolOutput, Reply},
     tool,
     wire::{ElicitRequestFormParams, LegacyTitledEnumSchema, RequestedSchema},
 };

@@ -47,6 +47,7 @@ mod error;
 mod host;
 mod ledger;
 mod limits;
+#[doc(hidden)]
 pub mod link;
 mod listen;
 mod lock;
@@ -56,10 +57,9 @@ mod settings;
 pub use builder::{ClientBuilder, ReconnectingBuilder};
 pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, Usage};
 pub use clock::{Clock, SystemClock};
-pub use connect::{
-    Connection, ConnectionState, Connector, EraCache, EraChoice, FailedConnection, Reconnect, Remembered,
-    kind,
-};
+#[doc(hidden)]
+pub use connect::{Connection, FailedConnection, kind};
+pub use connect::{ConnectionState, Connector, EraCache, EraChoice, Reconnect, Remembered};
 pub use error::{Delivery, Error, ErrorKind};
 pub use host::{Elicit, ElicitReply};
 pub use limits::ClientLimits;

@@ -110,11 +110,9 @@ fn describe(annotated: &Annotated, private: &TokenStream, locals: &Locals) -> Re
             }
             Role::Extracted => {
                 let ty = &param.typed.ty;
-                let named = quote!(#private::Named::new(#position, ""));
-                at_type(
-                    param,
-                    quote!(<#ty as #private::Parameter<#private::Extracted>>::describe(#spec, #named);),
-                )
+                // An error of the type is told once, about what it lacks.
+                let describe = at_type(param, quote!(<#ty as #private::FromContext>::describe(#spec);));
+                quote!(#spec.extracts::<#ty>(); #describe)
             }
             Role::Given(argument) | Role::ByType(argument) => {
                 let (parameter, named) =

@@ -179,7 +179,8 @@ impl HandlerSpec {
     }
 
     /// The handler takes a value of this type that no caller can send.
-    pub(crate) fn extracts<T>(&mut self) {
+    #[doc(hidden)]
+    pub fn extracts<T>(&mut self) {
         self.taken.push(std::any::type_name::<T>());
     }
 

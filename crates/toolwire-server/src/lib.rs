@@ -40,6 +40,7 @@ mod context;
 mod dispatch;
 mod duplex;
 mod edit;
+#[doc(hidden)]
 pub mod engine;
 mod extract;
 mod handler;
@@ -80,7 +81,9 @@ pub use notify::{Notifier, NotifyError, Wanted};
 pub use observe::Observer;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
 pub use parameter::{Extracted, Given, Parameter};
-pub use reply::{Prepared, Reply};
+#[doc(hidden)]
+pub use reply::Prepared;
+pub use reply::Reply;
 pub use route::{
     Complete, Group, IntoCompletion, IntoRoutes, Listed, PageAt, PromptRoute, ResourceRoute, Routes,
     TemplateRoute, ToolRoute, prompt, resource, template, tool,

@@ -33,13 +33,17 @@
 #[cfg(feature = "child")]
 pub mod child;
 pub mod duplex;
+#[doc(hidden)]
 pub mod fair;
 #[doc(hidden)]
 pub mod internal;
+#[doc(hidden)]
 pub mod ledger;
+#[doc(hidden)]
 pub mod lines;
 pub mod listener;
 pub mod memory;
+#[doc(hidden)]
 pub mod pump;
 #[cfg(feature = "stdio")]
 pub mod stdio;
@@ -49,9 +53,12 @@ pub mod unix;
 mod lock;
 
 pub use duplex::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
+#[doc(hidden)]
 pub use fair::{FairQueue, Lane};
+#[doc(hidden)]
 pub use ledger::Ledger;
 pub use listener::Listener;
+#[doc(hidden)]
 pub use pump::write_loop;
 
 #[cfg(feature = "child")]

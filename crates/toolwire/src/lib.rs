@@ -2,7 +2,8 @@
 //! revision of the protocol, from one API.
 //!
 //! This crate only re-exports; the parts live in crates of their own, and the features below choose among
-//! them.
+//! them. What most programs need is at the top and in the [`prelude`]; the rest is in [`server`], [`client`],
+//! [`transport`], `http` and [`wire`], each type at one place.
 //!
 //! | feature | default | what |
 //! | --- | --- | --- |
@@ -37,24 +38,19 @@
 //! ```
 
 #[cfg(feature = "client")]
-pub use toolwire_client as client;
-#[cfg(feature = "client")]
 pub use toolwire_client::Client;
-#[cfg(any(feature = "http-server", feature = "http-client"))]
-pub use toolwire_http as http;
 #[cfg(feature = "macros")]
 pub use toolwire_macros::{args, prompt, resource, tool, tools};
-pub use toolwire_protocol as protocol;
-pub use toolwire_protocol::{Era, ErrorCode, RpcError, Version, wire};
-#[cfg(feature = "server")]
-pub use toolwire_server as server;
+pub use toolwire_protocol::{
+    Era, ErrorCode, Feature, Method, MethodName, Notification, Params, ProgressToken, RawJson, RequestId,
+    RpcError, ServerCapability, UnknownVersion, Version, schema, uri_template, wire,
+};
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Caller, Context, Extension, Group, Json, Limits, Log, NeedInput,
     NotFound, Notifier, Principal, Progress, Question, Routes, Server, Session, State, StateKeys, ToolError,
     Uri, blocking, prompt, resource, routes, template, tool,
 };
-pub use toolwire_transport as transport;
 #[cfg(feature = "child")]
 pub use toolwire_transport::ChildProcess;
 #[cfg(all(unix, feature = "unix"))]
@@ -62,6 +58,62 @@ pub use toolwire_transport::UnixSocket;
 pub use toolwire_transport::memory;
 #[cfg(feature = "stdio")]
 pub use toolwire_transport::stdio;
+
+/// For the parts of this project that are built on the facade. Not part of the API.
+#[doc(hidden)]
+pub use toolwire_protocol as protocol;
+
+/// Servers: what is needed less often than what the crate has at its top.
+#[cfg(feature = "server")]
+pub mod server {
+    pub use toolwire_server::{
+        Blocking, CallerCan, CallerId, CallerKey, CallerScope, Complete, Edit, Elicit, ElicitUrl, Extensions,
+        Extracted, FromContext, Given, Handler, HandlerSpec, IntoCompletion, IntoPrompt, IntoResource,
+        IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceStore, NotifyError,
+        Observer, PageAt, Parameter, PromptRoute, Rejection, Reply, ResourceInfo, ResourceRoute, Route,
+        RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TemplateRoute, ToolRoute, UrlAnswer,
+        Usage, Wanted,
+    };
+}
+
+/// Clients: what is needed less often than [`Client`] itself.
+#[cfg(feature = "client")]
+pub mod client {
+    pub use toolwire_client::{
+        CallBuilder, CallOutcome, Change, ClientBuilder, ClientLimits, Clock, ConnectionState, Connector,
+        Delivery, Elicit, ElicitReply, EndReason, EraCache, EraChoice, Error, ErrorKind, ListenBuilder,
+        Listener, Observed, Operation, PageOf, Pages, Raw, Reconnect, ReconnectingBuilder, Remembered,
+        SystemClock, Usage,
+    };
+
+    /// For connectors of this project. Not part of the API.
+    #[doc(hidden)]
+    pub use toolwire_client::{Connection, FailedConnection, kind, link};
+}
+
+/// HTTP and WebSocket.
+#[cfg(any(feature = "http-server", feature = "http-client"))]
+pub mod http {
+    #[cfg(feature = "http-client")]
+    pub use toolwire_http::client;
+    #[cfg(feature = "http-server")]
+    pub use toolwire_http::server;
+}
+
+/// How bytes move, and what transports of one's own are made of.
+pub mod transport {
+    #[cfg(feature = "stdio")]
+    pub use toolwire_transport::Stdio;
+    #[cfg(feature = "child")]
+    pub use toolwire_transport::child;
+    pub use toolwire_transport::{BoxFuture, Diagnostics, Duplex, Listener, ReceiveError, Sink, Source};
+    #[cfg(all(unix, feature = "unix"))]
+    pub use toolwire_transport::{UnixError, UnixListener};
+
+    /// For the parts of this project that are built on the facade. Not part of the API.
+    #[doc(hidden)]
+    pub use toolwire_transport::{FairQueue, Lane, Ledger, fair, ledger, lines, pump, write_loop};
+}
 
 pub use serde_json::json;
 
@@ -123,8 +175,8 @@ pub mod __private {
             Function, Named, NotShown, Shown, Signature, Values, in_pool, try_join, variable,
             variable_is_absent, variables,
         },
-        Context, Extracted, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection,
-        ResourceRoute, Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
+        Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
+        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 

@@ -12,7 +12,7 @@ use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants, platforms,
+    api, bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants, platforms,
     registry, schemas, screens, terminal,
 };
 
@@ -56,6 +56,7 @@ const STEPS: &[Step] = &[
     Step::beside("licences", "crates in use have licences and sources we accept", deny::check)
         .prepared(deny::prepare),
     Step::beside("advisories", "no crate in use has a known fault", deny::advisories),
+    Step::beside("api", "crates offer what their public-api.txt says", api::check).prepared(api::prepare),
     Step::beside("install", "the program installs, and is small", install),
     Step::beside("demo", "the tour ends well", demo),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)

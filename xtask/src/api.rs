@@ -1,0 +1,153 @@
+//! What each published crate offers, by cargo-public-api: `public-api.txt` beside its manifest says what it was when
+//! somebody last looked at it. A change shows in the diff; `cargo xtask api` writes it.
+//!
+//! Items that the documentation hides are not part of the API, and are not in the files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::output::say;
+use crate::process::Program;
+use crate::steps::{Outcome, none};
+use crate::tools;
+use crate::workspace::{Package, Workspace, root};
+
+/// Every crate is documented once, and so are those below it.
+const LIMIT: Duration = Duration::from_mins(20);
+
+/// Crates whose types may be part of our API: a new major version of one of them is one of ours.
+const MAY_BE_SEEN: &[&str] = &[
+    "alloc",
+    "bytes",
+    "core",
+    "http",
+    "http_body",
+    "schemars",
+    "serde",
+    "serde_core",
+    "serde_json",
+    "std",
+    "tokio",
+    "tower_layer",
+    "tower_service",
+];
+
+/// Differences that are shown for one crate.
+const SHOWN: usize = 20;
+
+/// Installs cargo-public-api.
+pub(crate) fn prepare() -> Result<(), String> {
+    tools::PUBLIC_API.install().map(drop)
+}
+
+/// Compares what the crates offer with what is written down.
+pub(crate) fn check() -> Outcome {
+    let mut faults = Vec::new();
+    for package in published()? {
+        let offered = offered(&package)?;
+        let written = fs::read_to_string(file(&package)).unwrap_or_default();
+        faults.extend(differences(&package.name, &written, &offered));
+        faults.extend(foreign(&package.name, &offered));
+    }
+    none(&faults)
+}
+
+/// Writes down what the crates offer.
+pub(crate) fn write() -> Result<bool, String> {
+    prepare()?;
+    for package in published()? {
+        let place = file(&package);
+        let offered = offered(&package)?;
+        say!("{}: {} items", package.name, offered.lines().count());
+        fs::write(&place, offered).map_err(|error| format!("{}: {error}", place.display()))?;
+    }
+    Ok(true)
+}
+
+/// The crates with an API: those that are published and have a library that is not a macro.
+fn published() -> Result<Vec<Package>, String> {
+    let packages = Workspace::read(&root())?.packages;
+    let is_library = |package: &Package| root().join(&package.folder).join("src/lib.rs").exists();
+    Ok(packages
+        .into_iter()
+        .filter(|package| package.published && package.name != "toolwire-macros" && is_library(package))
+        .collect())
+}
+
+fn file(package: &Package) -> PathBuf {
+    root().join(&package.folder).join("public-api.txt")
+}
+
+fn offered(package: &Package) -> Result<String, String> {
+    let target = Workspace::read(&root())?.target.join("public-api");
+    Program::new(tools::PUBLIC_API.install()?, LIMIT)
+        .directory(&root())
+        // Without implementations that follow from others: they say nothing that a reader would look for.
+        .args(["public-api", "--package", &package.name, "--all-features", "-sss", "--color", "never"])
+        .args(["--target-dir".as_ref(), target.as_os_str()])
+        // The form of the documentation that it reads is not stable; the compiler that is pinned has it all the same.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .successful_output()
+}
+
+fn differences(package: &str, written: &str, offered: &str) -> Vec<String> {
+    let (before, now): (BTreeSet<&str>, BTreeSet<&str>) =
+        (written.lines().collect(), offered.lines().collect());
+    let gone = before.difference(&now).map(|line| format!("- {line}"));
+    let new = now.difference(&before).map(|line| format!("+ {line}"));
+    let all: Vec<String> = gone.chain(new).collect();
+    if all.is_empty() {
+        return all;
+    }
+    let more = all.len().saturating_sub(SHOWN);
+    let mut text = format!(
+        "{package} offers something else than its public-api.txt says; if that is meant, run `cargo xtask api`:\n  {}",
+        all[..all.len() - more].join("\n  ")
+    );
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    vec![text]
+}
+
+/// Types of crates that are not ours and not among those whose types may be seen.
+fn foreign(package: &str, offered: &str) -> Vec<String> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
+    let paths = offered.split(|letter| !is_name(letter)).filter_map(|word| word.split_once("::"));
+    let crates: BTreeSet<&str> = paths
+        .map(|(first, _)| first)
+        .filter(|first| first.starts_with(|letter: char| letter.is_ascii_lowercase()))
+        .filter(|first| !first.starts_with("toolwire") && !MAY_BE_SEEN.contains(first))
+        .collect();
+    crates
+        .into_iter()
+        .map(|name| {
+            format!("{package} shows types of the crate {name}, which is not in the list of xtask/src/api.rs")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_and_what_went_is_told() {
+        let [text] = &differences("x", "pub a\npub b\n", "pub b\npub c\n")[..] else { panic!("one text") };
+        assert!(text.ends_with("- pub a\n  + pub c"), "{text}");
+        assert!(differences("x", "pub a\n", "pub a\n").is_empty());
+        let many: String = (0..30).map(|number| format!("pub {number}\n")).collect();
+        assert!(differences("x", "", &many)[0].ends_with("and 10 more"));
+    }
+
+    #[test]
+    fn types_of_others_are_named() {
+        let offered =
+            "pub fn toolwire::f(bytes::Bytes, Self::Item, hyper::Body) -> core::option::Option<T::X>";
+        let faults = foreign("toolwire", offered);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("crate hyper"), "{faults:?}");
+    }
+}
