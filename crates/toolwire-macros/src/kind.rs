@@ -48,10 +48,11 @@ impl Kind {
                 "idempotent",
                 "open_world",
                 "lenient",
+                "scopes",
                 "crate",
             ],
-            Self::Prompt => &["name", "title", "description", "crate"],
-            Self::Resource => &["name", "title", "description", "mime_type", "crate"],
+            Self::Prompt => &["name", "title", "description", "scopes", "crate"],
+            Self::Resource => &["name", "title", "description", "mime_type", "scopes", "crate"],
         }
     }
 }

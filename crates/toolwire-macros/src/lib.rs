@@ -61,6 +61,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// - `description = "…"`, or a macro such as `include_str!("…")`: used instead of the doc comment.
 /// - `read_only`, `destructive`, `idempotent`, `open_world = true` or `false`: hints for the client.
 /// - `lenient`: unknown arguments are ignored, and numbers and booleans are read from strings.
+/// - `scopes("…", "…")`: what callers must be allowed to do. Others are refused before the function is called.
 /// - `crate = "…"`: the path of the `toolwire` crate, if it is not `::toolwire`.
 ///
 /// # Parameters
@@ -104,7 +105,8 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The arguments of a prompt are strings on the wire and are parsed into the types of the parameters.
-/// Parameters are the same as for [`macro@tool`]; the options are `name`, `title`, `description` and `crate`.
+/// Parameters are the same as for [`macro@tool`]; the options are `name`, `title`, `description`,
+/// `scopes` and `crate`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Prompt, options.into(), item.into()).into()
@@ -132,7 +134,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// A URI with `{variables}` makes a template; its arguments are exactly the variables, which is checked when
 /// compiling. A URI without makes a resource, which has no arguments. Extractors work as for [`macro@tool`]; the options
-/// after the URI are `name`, `title`, `description`, `mime_type` and `crate`.
+/// after the URI are `name`, `title`, `description`, `mime_type`, `scopes` and `crate`.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Resource, options.into(), item.into()).into()

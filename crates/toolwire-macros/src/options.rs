@@ -4,8 +4,10 @@ use proc_macro2::TokenStream;
 use syn::{
     Error, Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Result, Token,
     ext::IdentExt,
+    parenthesized,
     parse::{ParseStream, Parser},
     parse_quote,
+    token::Paren,
 };
 
 use crate::{kind::Kind, uri::Uri};
@@ -21,6 +23,8 @@ pub(crate) struct Options {
     /// The hints that are just words, such as `read_only`; each is also the name of a setter.
     pub(crate) hints: Vec<Ident>,
     pub(crate) open_world: Option<LitBool>,
+    /// What callers must be allowed to do.
+    pub(crate) scopes: Vec<LitStr>,
     pub(crate) krate: Path,
     /// Whether the path of the crate was given here.
     pub(crate) krate_given: bool,
@@ -54,6 +58,7 @@ impl Options {
             mime_type: None,
             hints: Vec::new(),
             open_world: None,
+            scopes: Vec::new(),
             krate: default_crate(),
             krate_given: false,
         }
@@ -77,6 +82,7 @@ impl Options {
             "description" => self.description = Some(read_description(option, input)?),
             "mime_type" => self.mime_type = Some(read_text(option, input)?),
             "open_world" => self.open_world = Some(read_bool(option, input)?),
+            "scopes" => self.scopes = read_scopes(option, input)?,
             "crate" => {
                 self.krate = read_path(option, input)?;
                 self.krate_given = true;
@@ -187,6 +193,37 @@ pub(crate) fn read_description(option: &Ident, input: ParseStream<'_>) -> Result
         Expr::Macro(_) | Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => Ok(value),
         _ => Err(Error::new_spanned(&value, wanted())),
     }
+}
+
+/// Reads `("scope", "another")`: one or more scopes, as RFC 6749 writes them.
+fn read_scopes(option: &Ident, input: ParseStream<'_>) -> Result<Vec<LitStr>> {
+    let wanted =
+        || format!("`{option}` needs one or more texts: `{option}(\"files:read\", \"files:write\")`");
+    if !input.peek(Paren) {
+        return Err(Error::new(option.span(), wanted()));
+    }
+    let list;
+    parenthesized!(list in input);
+    let mut scopes = Vec::new();
+    while !list.is_empty() {
+        if !list.peek(LitStr) {
+            return Err(Error::new(list.span(), wanted()));
+        }
+        scopes.push(checked_scope(list.parse()?)?);
+        end_of_option(&list)?;
+    }
+    if scopes.is_empty() { Err(Error::new(option.span(), wanted())) } else { Ok(scopes) }
+}
+
+fn checked_scope(scope: LitStr) -> Result<LitStr> {
+    let text = scope.value();
+    let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    if (1..=128).contains(&text.len()) && text.bytes().all(allowed) {
+        return Ok(scope);
+    }
+    let message =
+        "a scope is up to 128 visible ASCII characters without spaces, quotation marks and backslashes";
+    Err(Error::new(scope.span(), message))
 }
 
 fn read_bool(option: &Ident, input: ParseStream<'_>) -> Result<LitBool> {

@@ -71,7 +71,9 @@ fn setters(annotated: &Annotated) -> Result<TokenStream> {
     let mime_type = options.mime_type.as_ref().map(|mime_type| quote!(.mime_type(#mime_type)));
     let open_world = options.open_world.as_ref().map(|is| quote!(.open_world(#is)));
     let hints = &options.hints;
-    Ok(quote!(#title #description #mime_type #(.#hints())* #open_world))
+    let scopes = &options.scopes;
+    let scopes = (!scopes.is_empty()).then(|| quote!(.scopes([#(#scopes),*])));
+    Ok(quote!(#title #description #mime_type #(.#hints())* #open_world #scopes))
 }
 
 /// A struct with one field for each argument that brings attributes for serde or schemars.

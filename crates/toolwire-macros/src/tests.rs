@@ -69,7 +69,7 @@ fn refusal(kind: Kind, options: Tokens, item: Tokens) -> String {
 fn the_function_stays_and_a_type_beside_it_has_the_route() {
     let expansion = Expansion::of(
         Kind::Tool,
-        quote!(title = "Sum", read_only, open_world = false),
+        quote!(title = "Sum", read_only, open_world = false, scopes("sum:add", "sum:read")),
         quote! {
             /// Adds.
             #[inline]
@@ -101,7 +101,7 @@ fn the_function_stays_and_a_type_beside_it_has_the_route() {
             "<State<App> as ::toolwire::__private::FromContext>::from_context(&cx)",
             "::toolwire::__private::Values::<3usize>::split(&cx,&signature)?",
             "Ok::<_,::toolwire::__private::Rejection>(add(parameter0,parameter1,parameter2).await)",
-            r#".title("Sum").description("Adds.").read_only().open_world(false)"#,
+            r#".title("Sum").description("Adds.").read_only().open_world(false).scopes(["sum:add","sum:read"])"#,
         ],
     );
 }

@@ -91,12 +91,7 @@ fn list_resources(cx: Context, catalog: Arc<Catalog>) -> Answer {
     let listing = match cx.0.peek.cursor.as_deref() {
         Some(cursor) => read_listing_cursor(cursor)
             .map(|(number, theirs)| (number, Some(theirs).filter(|text| !text.is_empty()))),
-        None => {
-            let viewer = cx.viewer();
-            let only_listings = catalog.resources.iter(&viewer).next().is_none()
-                && catalog.listings(&viewer).next().is_some();
-            only_listings.then_some((0, None))
-        }
+        None => catalog.lists_only_templates(&cx.viewer()).then_some((0, None)),
     };
     match listing.map(|(number, theirs)| (number, theirs.map(str::to_owned))) {
         Some((number, theirs)) => Box::pin(run_listing(cx, catalog, number, theirs)),

@@ -29,7 +29,7 @@ use crate::{
 ///
 /// impl FromContext for CallerName {
 ///     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-///         let name = cx.client().info().map_or_else(|| "somebody".to_owned(), |info| info.name.clone());
+///         let name = cx.caller().info().map_or_else(|| "somebody".to_owned(), |info| info.name.clone());
 ///         Ok(Self(name))
 ///     }
 /// }

@@ -133,7 +133,7 @@ impl<'a> Decision<'a> {
         }
         if let Err(lack) = access.check(&self.viewer.policy().rules, self.viewer.principal()) {
             self.lack = Some(match self.lack.take() {
-                Some(known) => known.and(lack),
+                Some(known) => known.and(&lack),
                 None => lack,
             });
         }
@@ -192,6 +192,6 @@ impl<'a> Decision<'a> {
     fn outcome(self) -> Result<(), Lack> {
         let Some(lack) = self.lack else { return Ok(()) };
         let all = if lack.is_anonymous() { Lack::principal(self.needs) } else { Lack::scopes(self.needs) };
-        Err(lack.and(all))
+        Err(lack.and(&all))
     }
 }

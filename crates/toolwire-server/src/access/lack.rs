@@ -56,7 +56,7 @@ impl Lack {
 
     /// The lack of two operations that are admitted together or not at all.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn and(self, other: &Self) -> Self {
         // Scopes that do not fit into one challenge are asked for by the next one.
         let needs = self.needs.union(&other.needs).unwrap_or(self.needs);
         Self { anonymous: self.anonymous || other.anonymous, needs }

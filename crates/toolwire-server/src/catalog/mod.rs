@@ -187,6 +187,11 @@ impl Catalog {
         self.templates.iter(viewer).filter_map(|route| Some((&**route, route.lister.as_ref()?)))
     }
 
+    /// Whether the viewer has no fixed resources to list, but listings.
+    pub(crate) fn lists_only_templates(&self, viewer: &Viewer<'_>) -> bool {
+        self.resources.iter(viewer).next().is_none() && self.listings(viewer).next().is_some()
+    }
+
     /// Whether a route asks something of its callers.
     pub(crate) fn is_guarded(&self) -> bool {
         self.tools.is_guarded()
@@ -211,17 +216,12 @@ impl Catalog {
         if !self.resources.may_hide(viewer) && !self.templates.may_hide(viewer) {
             return false;
         }
-        let access = match self.resources.get_for_all(uri) {
-            Some(route) => Some(&route.needs.access),
-            None => {
-                let mut templates = self.by_specificity.values();
-                let route = templates.find(|route| {
-                    route.uri.as_ref().is_some_and(|template| template.match_uri(uri).is_some())
-                });
-                route.map(|route| &route.needs.access)
-            }
+        let fits = |route: &&Arc<TemplateRoute>| {
+            route.uri.as_ref().is_some_and(|template| template.match_uri(uri).is_some())
         };
-        access.is_some_and(|access| !viewer.sees(access))
+        let fixed = self.resources.get_for_all(uri).map(|route| &route.needs);
+        let needs = fixed.or_else(|| self.by_specificity.values().find(fits).map(|route| &route.needs));
+        needs.is_some_and(|needs| !viewer.sees(&needs.access))
     }
 
     /// Works out what follows from the routes. To be called after every change; it costs the same however many there

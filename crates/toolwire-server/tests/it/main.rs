@@ -1,6 +1,8 @@
 //! A server from the outside, over memory, line by line.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod access;
+mod access_hidden;
 mod admission;
 mod asking;
 mod offers;

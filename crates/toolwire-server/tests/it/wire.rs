@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use toolwire_server::Server;
+use toolwire_server::{Extensions, Principal, Server};
 use toolwire_transport::{
     Duplex, Sink, Source,
     memory::{self, Memory},
@@ -20,6 +20,17 @@ impl Wire {
         let (ours, theirs) = memory::pair();
         let server = server.clone();
         tokio::spawn(async move { server.serve(theirs).await });
+        Self::over(ours)
+    }
+
+    /// Connects over a transport that knows who is calling.
+    pub(crate) fn connect_as(server: &Server, who: Option<Principal>) -> Self {
+        let (ours, theirs) = memory::pair();
+        let (server, mut extensions) = (server.clone(), Extensions::default());
+        if let Some(who) = who {
+            extensions.insert(who);
+        }
+        tokio::spawn(async move { server.serve_with(theirs, extensions).await });
         Self::over(ours)
     }
 
@@ -63,9 +74,13 @@ impl Wire {
     }
 
     pub(crate) async fn receive(&mut self) -> Value {
+        serde_json::from_str(&self.receive_text().await).unwrap()
+    }
+
+    pub(crate) async fn receive_text(&mut self) -> String {
         let received = tokio::time::timeout(Duration::from_secs(10), self.source.receive()).await;
         let bytes = received.expect("nothing came for ten seconds").unwrap().expect("the server hung up");
-        serde_json::from_slice(&bytes).unwrap()
+        String::from_utf8(bytes.to_vec()).unwrap()
     }
 
     pub(crate) async fn ask(&mut self, message: &Value) -> Value {

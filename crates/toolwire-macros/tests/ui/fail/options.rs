@@ -46,6 +46,15 @@ fn text_without_word() {}
 #[tool(crate = "not a path")]
 fn wrong_crate() {}
 
+#[tool(scopes = "files:read")]
+fn scopes_are_a_list() {}
+
+#[tool(scopes())]
+fn no_scopes() {}
+
+#[tool(scopes("files:read files:write"))]
+fn two_scopes_in_one() {}
+
 fn main() {
     // What was refused can still be named, so that there is one error and not two.
     let _ = Server::builder("demo", "1.0").routes(routes![unknown, only_tools_have_hints, uri_is_no_word]);

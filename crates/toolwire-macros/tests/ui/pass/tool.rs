@@ -46,6 +46,7 @@ async fn add(
     read_only,
     idempotent,
     open_world = false,
+    scopes("greet:everybody", "greet:loudly",),
     crate = "toolwire"
 )]
 pub async fn greet(
