@@ -74,6 +74,7 @@ impl Downstream {
     ///
     /// # Errors
     /// When the endpoint is not an `https` URL (or `http` on this machine).
+    #[expect(clippy::needless_pass_by_value, reason = "a secret is handed over, not shown")]
     pub fn new(
         guard: &ResourceGuard,
         token_endpoint: &str,

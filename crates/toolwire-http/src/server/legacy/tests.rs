@@ -56,7 +56,7 @@ fn find(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> SessionLookup {
 }
 
 async fn open_stream(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> Response<Body> {
-    endpoint.get(&Head::of(headers), headers, None).await
+    endpoint.get(&Head::of(headers), headers, None, None).await
 }
 
 fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {
