@@ -13,7 +13,7 @@ async fn a_server_that_never_accepts_a_token_gets_one_login() {
     let auth = bound(&world.oauth().build().unwrap(), &world);
     let error = call(&*auth, &world, Purpose::Request).await.unwrap_err();
     assert_eq!(cause(&error).kind, AuthErrorKind::TokenRejected);
-    assert_eq!(world.state().asked, 1);
+    assert_eq!(world.seen().asked, 1);
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn nothing_in_the_background_ever_asks_a_person() {
     assert_eq!(cause(&error).kind, AuthErrorKind::LoginNeeded);
     world.state().server_fault = Some((403, "Bearer error=\"insufficient_scope\", scope=\"a\"".to_owned()));
     assert!(call(&*auth, &world, Purpose::Background).await.is_err());
-    assert_eq!(world.state().asked, 0);
+    assert_eq!(world.seen().asked, 0);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn any_other_403_is_left_as_it_is() {
     let auth = bound(&world.oauth().build().unwrap(), &world);
     world.state().server_fault = Some((403, "Bearer error=\"invalid_token\"".to_owned()));
     assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 403);
-    assert_eq!(world.state().asked, 0);
+    assert_eq!(world.seen().asked, 0);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use toolwire_auth::client::{
     AuthErrorKind,
     store::{CredentialStore as _, FileStore, Key, MemoryStore},
 };
-use toolwire_auth::clock::{Clock, ManualClock};
+use toolwire_auth::clock::ManualClock;
 use toolwire_http::client::authorize::Purpose;
 
 use super::world::{World, bound, call, cause};
@@ -23,10 +23,10 @@ async fn a_login_is_used_stored_and_renewed_before_it_ends() {
     for _ in 0..3 {
         assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
     }
-    assert_eq!((world.state().asked, world.state().token_requests, auth.identity()), (1, 1, 1));
+    assert_eq!((world.seen().asked, world.seen().token_requests, auth.identity()), (1, 1, 1));
     clock.advance(Duration::from_secs(541));
     assert_eq!(call(&*auth, &world, Purpose::Background).await.unwrap(), 200);
-    assert_eq!((world.state().asked, world.state().renewals), (1, 1));
+    assert_eq!((world.seen().asked, world.seen().renewals), (1, 1));
     // A mere refresh is still the same somebody.
     assert_eq!(auth.identity(), 1);
     let record = store.load(&Key::credential(&world.server(), "")).await.unwrap().unwrap();
@@ -34,7 +34,7 @@ async fn a_login_is_used_stored_and_renewed_before_it_ends() {
     // Another program finds it.
     let other = world.oauth().clock(clock).store(store).build().unwrap();
     assert_eq!(call(&*bound(&other, &world), &world, Purpose::Background).await.unwrap(), 200);
-    assert_eq!(world.state().token_requests, 2);
+    assert_eq!(world.seen().token_requests, 2);
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn many_tasks_that_renew_at_once_send_one_request() {
     for call in calls {
         assert_eq!(call.await.unwrap(), 200);
     }
-    let state = world.state();
+    let state = world.seen();
     assert_eq!((state.renewals, state.reused, state.asked), (1, false, 1));
 }
 
@@ -72,7 +72,7 @@ async fn many_tasks_that_are_refused_at_once_log_in_once() {
     for call in calls {
         assert_eq!(call.await.unwrap(), 200);
     }
-    assert_eq!((world.state().asked, world.state().registrations), (1, 1));
+    assert_eq!((world.seen().asked, world.seen().registrations), (1, 1));
 }
 
 const CHILD: &str = "TOOLWIRE_TEST_RENEWING_CHILD";
@@ -136,7 +136,7 @@ async fn ten_tasks_in_four_processes_renew_at_once_and_nobody_is_logged_out() {
         children.into_iter().all(|mut child| child.wait().unwrap().success())
     });
     assert!(waited.await.unwrap());
-    let (renewals, reused) = (world.state().renewals, world.state().reused);
+    let (renewals, reused) = (world.seen().renewals, world.seen().reused);
     let _ = std::fs::remove_dir_all(&folder);
     assert_eq!((renewals, reused), (1, false));
 }
@@ -161,9 +161,9 @@ async fn no_fault_of_the_network_or_the_issuer_drops_a_credential() {
         let error = call(&*auth, &world, Purpose::Request).await.unwrap_err();
         assert!(cause(&error).is_temporary(), "{fault:?}: {error:?}");
         assert_eq!(store.load(&key).await.unwrap(), before, "{fault:?}");
-        assert_eq!(world.state().asked, 1, "nobody is asked because of a fault: {fault:?}");
+        assert_eq!(world.seen().asked, 1, "nobody is asked because of a fault: {fault:?}");
         // The issuer is not asked again at once.
-        assert_eq!(world.state().token_requests, 2, "{fault:?}");
+        assert_eq!(world.seen().token_requests, 2, "{fault:?}");
     }
 }
 
@@ -178,12 +178,11 @@ async fn a_refresh_token_that_is_void_is_forgotten_and_a_login_follows_if_somebo
     world.revoke();
     let error = call(&*auth, &world, Purpose::Background).await.unwrap_err();
     assert!(cause(&error).needs_login(), "{error:?}");
-    assert_eq!((world.state().renewals, world.state().asked), (1, 1));
+    assert_eq!((world.seen().renewals, world.seen().asked), (1, 1));
     let record = store.load(&Key::credential(&world.server(), "")).await.unwrap().unwrap();
     assert!(!record.to_json().contains("marked-refresh"));
     assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
-    assert_eq!((world.state().renewals, world.state().asked, auth.identity()), (1, 2, 2));
-    let _ = clock.now();
+    assert_eq!((world.seen().renewals, world.seen().asked, auth.identity()), (1, 2, 2));
 }
 
 #[tokio::test]
@@ -192,5 +191,5 @@ async fn without_a_way_to_a_person_a_login_is_an_error_that_says_so() {
     let oauth = toolwire_auth::client::OAuth::builder("Test").build().unwrap();
     let error = call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap_err();
     assert_eq!(cause(&error).kind, AuthErrorKind::LoginNeeded);
-    assert_eq!(world.state().token_requests, 0);
+    assert_eq!(world.seen().token_requests, 0);
 }

@@ -35,16 +35,22 @@ pub(crate) struct State {
     pub(crate) token_fault: Option<(u16, &'static str)>,
     /// What every request is answered with, if not by the rules.
     pub(crate) server_fault: Option<(u16, String)>,
-    pub(crate) asked: usize,
-    pub(crate) renewals: usize,
-    pub(crate) token_requests: usize,
-    pub(crate) reused: bool,
     pub(crate) scopes_asked: Vec<String>,
-    pub(crate) registrations: usize,
+    seen: Seen,
     counter: u64,
     good: HashSet<String>,
     refresh: HashSet<String>,
     spent: HashSet<String>,
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) asked: usize,
+    pub(crate) renewals: usize,
+    pub(crate) token_requests: usize,
+    pub(crate) reused: bool,
+    pub(crate) registrations: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +76,10 @@ impl World {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        self.state().seen
     }
 
     pub(crate) fn server(&self) -> String {
@@ -166,7 +176,7 @@ impl World {
     }
 
     fn register(&self, body: &[u8]) -> Answer {
-        self.state().registrations += 1;
+        self.state().seen.registrations += 1;
         let mut registered: Value = serde_json::from_slice(body).unwrap();
         registered["client_id"] = "marked-client".into();
         let (_, headers, text) = json_of(&registered);
@@ -176,7 +186,7 @@ impl World {
     fn authorize(&self, query: &str) -> Answer {
         let asked = pairs(query.as_bytes());
         let mut state = self.state();
-        state.asked += 1;
+        state.seen.asked += 1;
         state.scopes_asked.push(asked.get("scope").cloned().unwrap_or_default());
         let location = format!("{}?code=marked-code&state={}", asked["redirect_uri"], asked["state"]);
         (302, format!("location: {location}\r\n"), String::new())
@@ -185,18 +195,18 @@ impl World {
     fn token(&self, body: &[u8]) -> Answer {
         let form = pairs(body);
         let mut state = self.state();
-        state.token_requests += 1;
+        state.seen.token_requests += 1;
         if let Some((status, text)) = state.token_fault {
             return (status, "content-type: application/json\r\n".to_owned(), text.to_owned());
         }
         assert_eq!(form["resource"], self.server());
         match form["grant_type"].as_str() {
             "refresh_token" => {
-                state.renewals += 1;
+                state.seen.renewals += 1;
                 let refresh = form["refresh_token"].clone();
                 if state.spent.contains(&refresh) {
                     // Somebody has it who should not: the whole family ends.
-                    state.reused = true;
+                    state.seen.reused = true;
                     state.refresh.clear();
                     state.good.clear();
                 }
