@@ -25,11 +25,13 @@ use crate::fetch::BoxFuture;
 pub struct Browser {
     /// Redirects of a client that was registered by hand.
     own: Option<Vec<String>>,
-    show: Option<Arc<dyn Fn(&AuthorizationUrl) + Send + Sync>>,
+    show: Option<Show>,
     open: Open,
     /// Those that are bound and not used yet, by their redirect.
     bound: Arc<Mutex<HashMap<String, Vec<TcpListener>>>>,
 }
+
+type Show = Arc<dyn Fn(&AuthorizationUrl) + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {

@@ -91,8 +91,9 @@ impl Key {
     }
 
     fn of(kind: Kind, text: &str) -> Self {
+        let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
         let digest = Sha256::digest(text.as_bytes());
-        Self { kind, digest: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
+        Self { kind, digest: digest.iter().flat_map(digits).flatten().collect() }
     }
 
     /// What it is about.

@@ -204,9 +204,10 @@ mod tests {
             Box::pin(async {
                 sleep(Duration::from_secs(600)).await;
                 self.token = "Bearer new";
-                match self.succeeds {
-                    true => Ok(Verdict::Again),
-                    false => Err(Unauthorized::new(std::io::Error::other("nobody came"))),
+                if self.succeeds {
+                    Ok(Verdict::Again)
+                } else {
+                    Err(Unauthorized::new(std::io::Error::other("nobody came")))
                 }
             })
         }
