@@ -4,6 +4,7 @@
 //! by taking more time of the processor than its input is worth, and by the limits of libFuzzer on time and memory that
 //! `cargo xtask fuzz` sets.
 
+mod auth;
 mod cost;
 mod framing;
 mod headers;
@@ -15,6 +16,7 @@ mod state;
 mod uri;
 
 pub use self::{
+    auth::{challenge, oauth_metadata},
     framing::{ndjson, sse},
     headers::header_plan,
     http::{http1_bytes, http2_bytes},

@@ -56,6 +56,8 @@ const TARGETS: &[Target] = &[
     target("http1_bytes", 16 * 1024, 512, 8).with(Some("http.dict"), None),
     target("http2_bytes", 16 * 1024, 512, 8),
     target("session_operations", 96, 512, 8),
+    target("challenge", 20 * 1024, 256, 4),
+    target("oauth_metadata", 16 * 1024, 256, 4).with(JSON, None),
 ];
 
 const fn target(name: &'static str, length: usize, memory: u64, at_once: u64) -> Target {

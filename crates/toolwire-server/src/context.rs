@@ -15,7 +15,7 @@ use toolwire_protocol::{
 use toolwire_transport::Ledger;
 
 use crate::{
-    Caller, CallerKey, Notifier, Server,
+    Caller, CallerKey, Notifier, Principal, Server,
     ask::{Asks, Journal},
     cancel::Cancel,
     engine::AskingTime,
@@ -188,8 +188,8 @@ impl Context {
     }
 
     /// Who is calling, if the transport has found out.
-    pub fn principal(&self) -> Option<&str> {
-        self.0.extensions.get::<Principal>().map(|principal| &*principal.0)
+    pub fn principal(&self) -> Option<&Principal> {
+        self.0.extensions.get()
     }
 
     /// Whom the request is counted against, where that is known.
@@ -228,18 +228,6 @@ impl FromContext for Context {
 
     fn describe(spec: &mut HandlerSpec) {
         spec.logs();
-    }
-}
-
-/// Who is calling: a name that an authenticating transport or layer puts into the [`Extensions`] of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a name and nothing else")]
-pub struct Principal(pub Arc<str>);
-
-impl Principal {
-    /// A caller by a name that no other one has.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
     }
 }
 

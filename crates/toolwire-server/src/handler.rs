@@ -121,6 +121,8 @@ pub struct HandlerSpec {
     pub(crate) output: Option<Arc<ToolSchema>>,
     pub(crate) states: Vec<(TypeId, &'static str)>,
     pub(crate) logs: bool,
+    /// Whether the caller must be known.
+    pub(crate) principal: bool,
 }
 
 impl HandlerSpec {
@@ -177,6 +179,11 @@ impl HandlerSpec {
     /// The handler may send log messages, so the server advertises `logging`.
     pub fn logs(&mut self) {
         self.logs = true;
+    }
+
+    /// The handler is not for anonymous callers: their requests are refused before it is called.
+    pub fn needs_principal(&mut self) {
+        self.principal = true;
     }
 }
 

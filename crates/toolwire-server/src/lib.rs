@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod access;
 mod admission;
 mod ask;
 mod blocking;
@@ -55,6 +56,9 @@ mod route;
 mod schema;
 mod server;
 
+pub use access::{
+    ClaimsError, Lack, Principal, PrincipalBuilder, PrincipalKey, RecordError, ScopeError, ScopeRules, Scopes,
+};
 pub use admission::{CallerKey, Usage};
 pub use ask::{
     Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceStore, Question,
@@ -63,7 +67,7 @@ pub use ask::{
 pub use blocking::{Blocking, MayBlock, blocking};
 pub use builder::{BuildError, ServerBuilder};
 pub use caller::{Caller, CallerCan};
-pub use context::{Context, Extensions, Principal};
+pub use context::{Context, Extensions};
 pub use duplex::ServeError;
 pub use edit::Edit;
 pub use extract::{Args, Extension, Log, Progress, State, Uri};

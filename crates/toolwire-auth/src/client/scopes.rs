@@ -129,11 +129,11 @@ pub fn first(
 ) -> Scopes {
     let challenged = challenge.and_then(Challenge::scope).and_then(Scopes::parse);
     let wanted = challenged.as_ref().or(resource).cloned().unwrap_or_else(Scopes::none).union(application);
-    if person { with_offline_access(wanted, issuer) } else { wanted }
+    if person { with_offline_access(&wanted, issuer) } else { wanted }
 }
 
 /// Adds `offline_access` if the issuer lists it.
-pub fn with_offline_access(wanted: Scopes, issuer: &Scopes) -> Scopes {
+pub fn with_offline_access(wanted: &Scopes, issuer: &Scopes) -> Scopes {
     let offline = Scopes::lenient(issuer.iter().filter(|scope| *scope == OFFLINE_ACCESS));
     wanted.union(&offline)
 }

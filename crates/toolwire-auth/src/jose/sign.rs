@@ -250,7 +250,7 @@ impl PrivateKey {
         Ok(token)
     }
 
-    fn signature(&self, message: &[u8]) -> Result<Vec<u8>, PrivateKeyError> {
+    pub(super) fn signature(&self, message: &[u8]) -> Result<Vec<u8>, PrivateKeyError> {
         let failed = |_| PrivateKeyError::new("there is no randomness to sign with");
         let random = SystemRandom::new();
         match &*self.pair {

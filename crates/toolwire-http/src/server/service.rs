@@ -20,7 +20,7 @@ use toolwire_protocol::{
     peek::{Peek, VersionField},
 };
 use toolwire_server::{
-    CallerKey, Extensions, Server,
+    CallerKey, Extensions, PrincipalKey, Server,
     engine::{Arrival, Call, EncodedResponse, Incoming, RequestOrigin},
 };
 use toolwire_transport::ledger::{Account, Charge, Ledger};
@@ -238,10 +238,8 @@ impl Shared {
         }
         let principal = principal(parts);
         match parts.method {
-            Method::GET if self.has_sessions(head) => {
-                self.legacy.get(head, &parts.headers, principal.as_deref()).await
-            }
-            Method::DELETE if self.has_sessions(head) => self.legacy.delete(head, principal.as_deref()),
+            Method::GET if self.has_sessions(head) => self.legacy.get(head, &parts.headers, principal).await,
+            Method::DELETE if self.has_sessions(head) => self.legacy.delete(head, principal),
             _ => self.not_allowed(parts, head),
         }
     }
@@ -312,7 +310,7 @@ impl Shared {
             return ControlFlow::Break(leaving(Some(&request.id)));
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.text(), principal);
         let view = HeaderView {
             protocol_version: head.protocol_version.text(),
             method: head.method.text(),
@@ -413,7 +411,7 @@ impl Shared {
             return leaving(None);
         }
         let principal = principal(parts);
-        let found = self.legacy.find(head.session_id.text(), principal.as_deref());
+        let found = self.legacy.find(head.session_id.text(), principal);
         let header = head.protocol_version.text();
         let modern = header.map(VersionField::of).is_some_and(|version| version.is_modern());
         let takes_batches = match found.view() {
@@ -453,8 +451,8 @@ pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     extensions
 }
 
-fn principal(parts: &Parts) -> Option<Arc<str>> {
-    parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0))
+fn principal(parts: &Parts) -> Option<PrincipalKey> {
+    parts.extensions.get::<Principal>().map(Principal::key)
 }
 
 fn refuse_envelope(fault: &EnvelopeFault) -> Response<Body> {

@@ -88,7 +88,7 @@ async fn nothing_comes_after_the_end_of_a_stream() {
 
 #[tokio::test]
 async fn handlers_know_who_is_calling() {
-    let whoami = |cx: Context| async move { cx.principal().unwrap_or("nobody").to_owned() };
+    let whoami = |cx: Context| async move { cx.principal().map_or("nobody", Principal::subject).to_owned() };
     let server = Server::builder("t", "1").tool(tool("whoami", whoami)).build().unwrap();
     let mut service = HttpService::new(server);
     for principal in [Some("alice"), None] {

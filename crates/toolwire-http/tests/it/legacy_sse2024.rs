@@ -122,7 +122,7 @@ async fn handlers_see_the_request_that_opened_the_stream() {
     let agent = |Extension(parts): Extension<Arc<http::request::Parts>>| async move {
         parts.headers.get("accept").and_then(|value| value.to_str().ok()).unwrap_or("?").to_owned()
     };
-    let whoami = |Extension(who): Extension<Principal>| async move { who.0.to_string() };
+    let whoami = |Extension(who): Extension<Principal>| async move { who.subject().to_owned() };
     let builder = Server::builder("seen", "1.0").tool(tool("accept", agent)).tool(tool("whoami", whoami));
     let service =
         HttpService::builder(builder.build().unwrap()).sse2024("/sse", "/messages").build().unwrap();

@@ -14,7 +14,7 @@ pub struct Binding(String);
 
 impl Binding {
     /// The binding of a request. What changes from round to round is left out: `_meta`, `inputResponses` and
-    /// `requestState`. An anonymous caller is a caller of its own.
+    /// `requestState`. The principal is the digest that tells callers apart; an anonymous caller is one of its own.
     ///
     /// Parameters that differ in their values have different bindings, down to the last digit of a number. The order
     /// of members, white space and the spelling of a value make no difference.
@@ -22,13 +22,12 @@ impl Binding {
     /// # Errors
     /// When the parameters are not an object that every reader understands alike. There is no binding for those: one
     /// that is made up would be the same for all of them.
-    pub fn of(method: &str, params: &Params, principal: Option<&str>) -> Result<Self, RpcError> {
+    pub fn of(method: &str, params: &Params, principal: Option<&[u8; 32]>) -> Result<Self, RpcError> {
         let text = canonical::object(params.text(), &CHANGING)
             .ok_or_else(|| RpcError::invalid_params("the parameters cannot be read as a JSON object"))?;
         let mut digest = Sha256::new();
-        for part in
-            [method, principal.map_or("anonymous", |_| "principal"), principal.unwrap_or_default(), &text]
-        {
+        let (kind, principal) = principal.map_or(("anonymous", &[][..]), |key| ("principal", &key[..]));
+        for part in [method.as_bytes(), kind.as_bytes(), principal, text.as_bytes()] {
             // Each part with its length, so that none can run into the next.
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);

@@ -62,7 +62,9 @@ fn the_binding_covers_the_request_and_the_caller() {
     }
     assert_ne!(bind(r#"{"name":"b","arguments":{"x":1,"y":2}}"#, None), base);
     assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":3}}"#, None), base);
-    assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, Some("")), base);
+    assert_ne!(bind(r#"{"name":"a","arguments":{"x":1,"y":2}}"#, Some(&[0; 32])), base);
+    let (one, other) = (bind("{}", Some(&[1; 32])), bind("{}", Some(&[2; 32])));
+    assert_ne!(one, other);
     let arguments = params(r#"{"name":"a","arguments":{"x":1,"y":2}}"#);
     assert_ne!(Binding::of("prompts/get", &arguments, None).unwrap(), base);
     // A handler can take these for different numbers, although a `Value` cannot.
@@ -91,7 +93,7 @@ fn a_state_ends_and_belongs_to_its_request() {
     let plain = state.to_plain().unwrap();
     assert_eq!(RequestState::from_plain(&plain, &binding, 99), Ok(state));
     assert_eq!(RequestState::from_plain(&plain, &binding, 100), Err(Unsealable::Expired));
-    let other = Binding::of("tools/call", &params("{}"), Some("alice")).unwrap();
+    let other = Binding::of("tools/call", &params("{}"), Some(&[1; 32])).unwrap();
     assert_eq!(RequestState::from_plain(&plain, &other, 99), Err(Unsealable::Foreign));
     assert_eq!(RequestState::from_plain(b"{}", &binding, 99), Err(Unsealable::Malformed));
 }

@@ -1,11 +1,8 @@
 //! Whom a request is counted against.
 
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-};
+use std::net::{IpAddr, Ipv6Addr};
 
-use crate::{Extensions, Principal};
+use crate::{Extensions, Principal, PrincipalKey};
 
 /// Whom a request is counted against: the principal, if it is known, or else the address it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,20 +10,19 @@ pub struct CallerKey(Key);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    Principal(Arc<str>),
+    Principal(PrincipalKey),
     Address(IpAddr),
 }
 
 impl CallerKey {
     /// A caller who has proved who it is.
-    pub fn principal(name: Arc<str>) -> Self {
-        Self(Key::Principal(name))
+    pub fn principal(key: PrincipalKey) -> Self {
+        Self(Key::Principal(key))
     }
 
     /// What a transport has found out of a caller: its principal, or else the key among the extensions.
     pub fn of(extensions: &Extensions) -> Option<Self> {
-        let principal =
-            extensions.get::<Principal>().map(|principal| Self::principal(Arc::clone(&principal.0)));
+        let principal = extensions.get::<Principal>().map(|principal| Self::principal(principal.key()));
         principal.or_else(|| extensions.get::<Self>().cloned())
     }
 
@@ -62,6 +58,6 @@ mod tests {
 
     #[test]
     fn a_principal_is_never_an_address() {
-        assert_ne!(CallerKey::principal("192.0.2.1".into()), key("192.0.2.1"));
+        assert_ne!(CallerKey::principal(Principal::new("192.0.2.1").key()), key("192.0.2.1"));
     }
 }

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_caller_leaves_room_for_the_others() {
-        let (eve, ada) = (CallerKey::principal("eve".into()), CallerKey::principal("ada".into()));
+        let [eve, ada] = ["eve", "ada"].map(|name| CallerKey::principal(crate::Principal::new(name).key()));
         let store = MemoryNonces::new(32);
         for nonce in 0..2 {
             assert!(store.take(Some(&eve), [nonce; NONCE_BYTES], at(10), at(0)));

@@ -22,7 +22,7 @@ use toolwire_transport::{
 
 use super::{RequestOrigin, clock::HandlerClock, rounds, session};
 use crate::{
-    Caller, Context, Extensions, Limits, Reply, Server,
+    Caller, Context, Extensions, Lack, Limits, Reply, Server,
     admission::{Place, busy},
     context::RequestInner,
     dispatch::{Shielded, dispatch, encode},
@@ -85,12 +85,15 @@ impl<'a> Arrival<'a> {
 
 /// The answer to a request: its bytes, and the HTTP status for those who need one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct EncodedResponse {
     /// The HTTP status.
     pub status: u16,
     /// The JSON-RPC response.
     pub body: Bytes,
+    /// What the caller was missing, where that is why it was refused: HTTP tells it by a challenge, unless something
+    /// else has been sent already.
+    pub lack: Option<Box<Lack>>,
 }
 
 /// How a request has ended.
@@ -383,18 +386,23 @@ impl Messages {
 }
 
 impl EncodedResponse {
+    /// An answer that is not about what the caller is missing.
+    pub(crate) fn new(status: u16, body: Bytes) -> Self {
+        Self { status, body, lack: None }
+    }
+
     pub(crate) fn of(cx: &Context, result: Result<Reply, RpcError>) -> Self {
         let status = match &result {
             Ok(_) => 200,
             Err(error) => handler_error_status(cx.0.version.is_modern(), error.code),
         };
-        Self { status, body: encode(cx, result) }
+        Self::new(status, encode(cx, result))
     }
 
     fn error(request: &Request, version: Version, error: RpcError) -> Self {
         let status = handler_error_status(version.is_modern(), error.code);
         let error = toolwire_protocol::codec::adapt_error(version, error);
-        Self { status, body: toolwire_protocol::envelope::write_error(Some(&request.id), &error) }
+        Self::new(status, toolwire_protocol::envelope::write_error(Some(&request.id), &error))
     }
 
     fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {

@@ -64,7 +64,7 @@ impl Server {
             (Verdict::Reject(fault), _) => {
                 tracing::debug!(?fault, "a message was refused");
                 let body = write_error(None, &fault.rpc_error());
-                Incoming::Unwanted(EncodedResponse { status: fault.http_status(), body })
+                Incoming::Unwanted(EncodedResponse::new(fault.http_status(), body))
             }
             (Verdict::Initialize, Message::Request(request)) => Incoming::Initialize(request),
             (Verdict::Modern(version), Message::Request(request)) => {
@@ -101,7 +101,7 @@ impl Server {
                 Ok(message) => message,
                 Err(fault) => {
                     let body = write_error(fault.id.as_ref(), &fault.rpc_error());
-                    return (Incoming::Answered(EncodedResponse { status: 400, body }), Box::default());
+                    return (Incoming::Answered(EncodedResponse::new(400, body)), Box::default());
                 }
             };
             let peek = match &message {
@@ -128,12 +128,12 @@ fn not_in_a_batch(incoming: Incoming) -> Incoming {
         other => return other,
     };
     let error = RpcError::invalid_request(format!("{} cannot be part of a batch", request.method));
-    Incoming::Answered(EncodedResponse { status: 400, body: write_error(Some(&request.id), &error) })
+    Incoming::Answered(EncodedResponse::new(400, write_error(Some(&request.id), &error)))
 }
 
 fn empty_result(request: &Request) -> Incoming {
     match write_response(&request.id, |out| serde_json::to_writer(out, &EmptyResult::new())) {
-        Ok(body) => Incoming::Answered(EncodedResponse { status: 200, body }),
+        Ok(body) => Incoming::Answered(EncodedResponse::new(200, body)),
         Err(_) => Incoming::Ignored,
     }
 }
@@ -150,6 +150,6 @@ pub fn join_answers(answers: &[Bytes]) -> Bytes {
 impl EncodedResponse {
     /// The answer to a request that may not pass.
     pub fn refusal(fault: &Fault, request: &Request) -> Self {
-        Self { status: fault.http_status(), body: write_error(Some(&request.id), &fault.rpc_error()) }
+        Self::new(fault.http_status(), write_error(Some(&request.id), &fault.rpc_error()))
     }
 }

@@ -14,7 +14,7 @@ use toolwire_protocol::{
 
 use super::Call;
 use crate::{
-    Context, Reply,
+    Context, Principal, PrincipalKey, Reply,
     ask::{MAX_ROUNDS, NeedInput, live_rounds},
     dispatch::{Shielded, dispatch},
     handler::Answer,
@@ -57,7 +57,8 @@ async fn resume(cx: Context) -> Result<Reply, RpcError> {
 }
 
 fn binding(cx: &Context) -> Result<Binding, RpcError> {
-    Binding::of(cx.method().as_str(), cx.params(), cx.principal())
+    let principal = cx.principal().map(Principal::key);
+    Binding::of(cx.method().as_str(), cx.params(), principal.as_ref().map(PrincipalKey::as_bytes))
 }
 
 /// Whether the handler waits for answers and nothing else.

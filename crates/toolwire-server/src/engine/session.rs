@@ -63,8 +63,7 @@ impl Session {
         request: &Request,
         caller: &Ledger,
     ) -> Result<(Self, EncodedResponse), EncodedResponse> {
-        let refuse =
-            |error: &RpcError| EncodedResponse { status: 200, body: write_error(Some(&request.id), error) };
+        let refuse = |error: &RpcError| EncodedResponse::new(200, write_error(Some(&request.id), error));
         let facts = request.params.text().len();
         check_client_facts(facts, server.limits()).map_err(|error| refuse(&error))?;
         let ledger = server.connection_ledger(caller);
@@ -103,7 +102,7 @@ impl Session {
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
         }));
-        Ok((session, EncodedResponse { status: 200, body }))
+        Ok((session, EncodedResponse::new(200, body)))
     }
 
     /// The version that was agreed on.

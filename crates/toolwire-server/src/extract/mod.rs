@@ -10,26 +10,16 @@ pub use log::Log;
 pub use progress::Progress;
 pub(crate) use progress::ProgressGuard;
 
-use toolwire_protocol::{ErrorCode, RpcError, wire::Meta};
+use toolwire_protocol::wire::Meta;
 
 use crate::{
-    Context, Principal,
+    Context,
     handler::{FromContext, HandlerSpec, Rejection},
 };
 
 impl FromContext for Meta {
     async fn from_context(cx: &Context) -> Result<Self, Rejection> {
         Ok(cx.meta())
-    }
-}
-
-/// Whoever takes it is called by nobody unknown; `Option<Principal>` is for those who do not mind.
-impl FromContext for Principal {
-    async fn from_context(cx: &Context) -> Result<Self, Rejection> {
-        cx.extension().ok_or_else(|| {
-            let message = "this call needs a caller who has been identified";
-            Rejection::absent(RpcError::new(ErrorCode::INVALID_REQUEST, message))
-        })
     }
 }
 

@@ -185,7 +185,7 @@ pub struct Search {
 #[derive(Debug)]
 pub enum Found {
     /// Go on with this request.
-    Ask(Search, Request),
+    Ask(Box<Search>, Request),
     /// These are the metadata.
     Metadata(Box<ServerMetadata>),
     /// The issuer has no metadata.
@@ -196,7 +196,10 @@ impl Search {
     /// Begins with the first place.
     pub fn begin(issuer: Issuer, terms: Terms) -> Result<(Self, Request), AuthError> {
         let mut left: VecDeque<_> = places(&issuer, &terms.trusted)?.into();
-        let Some(asked) = left.pop_front() else { unreachable!("an issuer has two places at least") };
+        let Some(asked) = left.pop_front() else {
+            let detail = "the issuer has no well-known place";
+            return Err(AuthError::new(AuthErrorKind::NoMetadata, Step::Issuer, detail));
+        };
         let request = Request::get(asked.clone(), terms.named_by);
         Ok((Self { issuer, terms, asked, left, mismatch: false, answered: false }, request))
     }
@@ -247,7 +250,7 @@ impl Search {
             Some(place) => {
                 self.asked = place.clone();
                 let request = Request::get(place, self.terms.named_by);
-                Ok(Found::Ask(self, request))
+                Ok(Found::Ask(Box::new(self), request))
             }
             None => self.exhausted(),
         }

@@ -8,10 +8,15 @@
 //!       └─────────────────────────────── Renew ──────────────────────────────────┘
 //! ```
 
+mod ask;
 mod find;
-mod obtain;
+mod identify;
 mod plan;
+mod state;
 mod steps;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use std::{
     fmt,

@@ -76,6 +76,20 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Whether an issuer of the configuration or of the store is meant by one that was found: the same text, or, as
+    /// with its metadata, one final slash aside.
+    pub(crate) fn means(&self, known: &str, found: &Issuer) -> bool {
+        let by_a_slash = || Issuer::parse(known).is_ok_and(|known| known.differs_by_a_slash(found));
+        known == found.as_str() || (!self.strict_issuer && by_a_slash())
+    }
+
+    /// Whether one of some issuers is meant.
+    pub(crate) fn lists(&self, known: &[Issuer], found: &Issuer) -> bool {
+        known.iter().any(|known| self.means(known.as_str(), found))
+    }
+}
+
 /// How a grant is obtained.
 #[derive(Clone, Debug)]
 pub enum Way {

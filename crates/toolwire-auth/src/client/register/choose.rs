@@ -26,7 +26,9 @@ pub enum Identity {
 /// Chooses: a configured client of this issuer, the document if the issuer takes documents, a stored registration that
 /// still fits, a new registration. Never a new one where the application has given a client for this issuer.
 pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result<Identity, AuthError> {
-    let of_issuer = |client: &&ClientId| client.issuer.as_deref() == Some(metadata.issuer.as_str());
+    let of_issuer = |client: &&ClientId| {
+        client.issuer.as_deref().is_some_and(|issuer| plan.means(issuer, &metadata.issuer))
+    };
     if let Some(client) = plan.clients.iter().find(of_issuer) {
         return known(configured(client, metadata)?, false);
     }
@@ -78,7 +80,7 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
     let same = |client: &&ClientId| {
         client.id == registration.client_id
             && registration.source == Source::Configured
-            && client.issuer.as_deref().is_none_or(|issuer| issuer == registration.issuer.as_str())
+            && client.issuer.as_deref().is_none_or(|issuer| plan.means(issuer, &registration.issuer))
     };
     match plan.clients.iter().find(same) {
         Some(known) => Client {
@@ -93,8 +95,7 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
     }
 }
 
-// So that every branch of the choice reads alike.
-#[allow(clippy::unnecessary_wraps)]
+#[expect(clippy::unnecessary_wraps, reason = "every branch of the choice reads alike")]
 fn known(client: Client, bind: bool) -> Result<Identity, AuthError> {
     Ok(Identity::Known { client, bind })
 }

@@ -1,5 +1,7 @@
 //! The URL of a document that describes a client.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use url::Host;
 
 use crate::{
@@ -85,21 +87,20 @@ fn is_inside(host: &Host<&str>) -> bool {
             name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
         }
         Host::Ipv4(address) => is_inside_v4(*address),
-        Host::Ipv6(address) => match address.to_ipv4_mapped() {
-            Some(mapped) => is_inside_v4(mapped),
-            None => {
-                let first = address.segments()[0];
-                address.is_loopback()
-                    || address.is_unspecified()
-                    || address.is_multicast()
-                    || first & 0xfe00 == 0xfc00
-                    || first & 0xffc0 == 0xfe80
-            }
-        },
+        Host::Ipv6(address) => address.to_ipv4_mapped().map_or_else(|| is_inside_v6(*address), is_inside_v4),
     }
 }
 
-fn is_inside_v4(address: std::net::Ipv4Addr) -> bool {
+fn is_inside_v6(address: Ipv6Addr) -> bool {
+    let first = address.segments()[0];
+    address.is_loopback()
+        || address.is_unspecified()
+        || address.is_multicast()
+        || first & 0xfe00 == 0xfc00
+        || first & 0xffc0 == 0xfe80
+}
+
+fn is_inside_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     address.is_private()
         || address.is_loopback()

@@ -137,9 +137,13 @@ fn read(
             return Err("the identifier or secret of the client is not usable".to_owned());
         }
     }
-    let method = match discover::text(document, "token_endpoint_auth_method")? {
-        None => wanted_method(metadata),
-        Some(name) => AuthMethod::from_name(name).ok_or("the client is to authenticate in an unknown way")?,
+    let method = match (discover::text(document, "token_endpoint_auth_method")?, secret) {
+        // An issuer that gives no secret and says nothing wants none.
+        (None, None) => AuthMethod::None,
+        (None, Some(_)) => wanted_method(metadata),
+        (Some(name), _) => {
+            AuthMethod::from_name(name).ok_or("the client is to authenticate in an unknown way")?
+        }
     };
     let secret = match method {
         AuthMethod::None => None,

@@ -2,15 +2,12 @@
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde_json::json;
-use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::{
     Endpoint, Secret,
     client::{AuthError, AuthErrorKind, Step},
-    clock::unix_seconds,
+    dpop::Proof,
     jose::{Algorithm, PrivateKey},
 };
 
@@ -65,22 +62,16 @@ impl DpopKey {
         access: Option<&Secret>,
         nonce: Option<&str>,
         now: SystemTime,
-        entropy: &[u8],
+        entropy: [u8; 16],
     ) -> Result<String, AuthError> {
-        let mut claims = json!({
-            "jti": BASE64_URL_SAFE_NO_PAD.encode(entropy),
-            "htm": method,
-            "htu": url.shown(),
-            "iat": unix_seconds(now),
-        });
+        let mut proof = Proof::new(method, url.url(), now, entropy);
         if let Some(access) = access {
-            let digest = Sha256::digest(access.expose().as_bytes());
-            claims["ath"] = BASE64_URL_SAFE_NO_PAD.encode(digest).into();
+            proof = proof.access_token(access.expose());
         }
         if let Some(nonce) = nonce {
-            claims["nonce"] = nonce.into();
+            proof = proof.nonce(nonce);
         }
-        self.key.sign_with_key_inside("dpop+jwt", &claims).map_err(failed)
+        proof.sign(&self.key).map_err(failed)
     }
 }
 

@@ -128,7 +128,9 @@ impl TokenRequest<'_> {
         fields.extend(scope.as_deref().map(|scope| ("scope", scope)));
         let mut request = self.authenticated(&fields)?;
         if let Some((key, nonce)) = self.dpop {
-            let proof = key.proof("POST", self.endpoint, None, nonce, self.now, &self.entropy[32..48])?;
+            let mut entropy = [0; 16];
+            entropy.copy_from_slice(&self.entropy[32..48]);
+            let proof = key.proof("POST", self.endpoint, None, nonce, self.now, entropy)?;
             request.headers.insert("dpop", header_value(&proof)?);
         }
         Ok(request)

@@ -4,6 +4,16 @@
 //! expiry once more. So a verifier that forgets one of them cannot open the server: a [`Verified`] cannot be made without
 //! saying which audience and which expiry were found.
 
+mod claims;
+mod introspection;
+mod jwks;
+mod jwt;
+mod seen;
+mod static_keys;
+
+#[cfg(test)]
+mod tests;
+
 use std::{
     borrow::Cow,
     error::Error,
@@ -17,6 +27,14 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
+
+pub use self::{
+    introspection::{DangerousIntrospection, Introspection},
+    jwks::{FETCH_PAUSE, MAX_FRESH, MAX_STALE, MIN_FRESH},
+    jwt::{DangerousJwt, Jwt},
+    seen::{MAX_SEEN, MAX_SEEN_AGE, Seen},
+    static_keys::{MAX_STATIC_KEYS, StaticKeys, StaticKeysError},
+};
 
 /// How far the clocks of an issuer and of this server may be apart.
 pub const LEEWAY: Duration = Duration::from_secs(60);
@@ -71,6 +89,12 @@ pub trait Verify: Send + Sync + 'static {
     /// both are the same text.
     fn accepts_issuer(&self, configured: &str, found: &str) -> bool {
         configured == found
+    }
+
+    /// What scopes begin with where they are asked for, in challenges and metadata, and not in tokens. Without a better
+    /// answer: nothing.
+    fn scope_prefix(&self) -> &str {
+        ""
     }
 
     /// Gets what the first token would have to wait for.

@@ -10,7 +10,7 @@ use toolwire_protocol::{
     peek::{Peek, VersionField},
 };
 use toolwire_server::{
-    Extensions, Server,
+    Extensions, PrincipalKey, Server,
     engine::{Arrival, Call, EncodedResponse, RequestOrigin, Session},
 };
 use toolwire_transport::ledger::{Account, Charge, Ledger};
@@ -102,7 +102,7 @@ impl LegacyEndpoint {
     }
 
     /// Finds the session of a request that names it by `id`.
-    pub(crate) fn find(&self, id: Option<&str>, principal: Option<&str>) -> SessionLookup {
+    pub(crate) fn find(&self, id: Option<&str>, principal: Option<PrincipalKey>) -> SessionLookup {
         match (self.config.legacy, self.server.without_session()) {
             (Legacy::Off, _) | (_, LegacyView::Off) => return SessionLookup::Off,
             (Legacy::Stateless, _) => return SessionLookup::Sessionless,
@@ -149,7 +149,7 @@ impl LegacyEndpoint {
     pub(crate) fn initialize(
         &self,
         request: &Request,
-        principal: Option<Arc<str>>,
+        principal: Option<PrincipalKey>,
         caller: &Ledger,
     ) -> Response<Body> {
         let (session, answered) = match Session::initialize(&self.server, request, caller) {
@@ -205,7 +205,7 @@ impl LegacyEndpoint {
         &self,
         head: &Head<'_>,
         headers: &HeaderMap,
-        principal: Option<&str>,
+        principal: Option<PrincipalKey>,
     ) -> Response<Body> {
         let session = match self.session_of(head, principal) {
             Ok(session) => session,
@@ -245,7 +245,7 @@ impl LegacyEndpoint {
     }
 
     /// Ends a session.
-    pub(crate) fn delete(&self, head: &Head<'_>, principal: Option<&str>) -> Response<Body> {
+    pub(crate) fn delete(&self, head: &Head<'_>, principal: Option<PrincipalKey>) -> Response<Body> {
         match self.session_of(head, principal) {
             Ok(session) => {
                 self.sessions.remove(session.id());
@@ -256,7 +256,11 @@ impl LegacyEndpoint {
     }
 
     /// The session of a request without a body.
-    fn session_of(&self, head: &Head<'_>, principal: Option<&str>) -> Result<Arc<HttpSession>, Denial> {
+    fn session_of(
+        &self,
+        head: &Head<'_>,
+        principal: Option<PrincipalKey>,
+    ) -> Result<Arc<HttpSession>, Denial> {
         let version = head.protocol_version.text().map(VersionField::of);
         match self.find(head.session_id.text(), principal) {
             SessionLookup::Off | SessionLookup::Sessionless => Err(Denial::only("POST")),

@@ -10,7 +10,7 @@ use std::{
 use tokio::time::Instant;
 use toolwire_protocol::{Method, Notification, RequestId, Response, Version, wire};
 use toolwire_server::{
-    Context, Limits,
+    Context, Limits, PrincipalKey,
     engine::{Refusal, Requests, Session},
 };
 use toolwire_transport::{internal::AbortOnDrop, ledger::Account};
@@ -31,7 +31,7 @@ const STREAMS: usize = 256;
 pub(crate) struct HttpSession {
     id: SessionId,
     pub(crate) session: Session,
-    principal: Option<Arc<str>>,
+    principal: Option<PrincipalKey>,
     log: Arc<dyn EventLog>,
     requests: Requests,
     state: Mutex<State>,
@@ -57,7 +57,7 @@ impl HttpSession {
     pub(super) fn new(
         id: SessionId,
         session: Session,
-        principal: Option<Arc<str>>,
+        principal: Option<PrincipalKey>,
         log: Arc<dyn EventLog>,
         limits: &Limits,
     ) -> Self {
@@ -81,8 +81,8 @@ impl HttpSession {
         self.session.version()
     }
 
-    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
-        self.principal.as_deref() == principal
+    pub(super) fn belongs_to(&self, principal: Option<PrincipalKey>) -> bool {
+        self.principal == principal
     }
 
     /// Keeps the session for the one it belongs to. Says whether it is still there to be kept.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{task::AbortHandle, time::Instant};
-use toolwire_server::{Limits, engine::Session};
+use toolwire_server::{Limits, PrincipalKey, engine::Session};
 
 use super::{event_log::EventLog, id::SessionId, session::HttpSession};
 use crate::server::HttpLimits;
@@ -66,7 +66,7 @@ impl Sessions {
     pub(super) fn open(
         self: &Arc<Self>,
         session: Session,
-        principal: Option<Arc<str>>,
+        principal: Option<PrincipalKey>,
         limits: &Limits,
     ) -> Result<Arc<HttpSession>, Refused> {
         let id = SessionId::random().map_err(|error| {
@@ -93,7 +93,7 @@ impl Sessions {
     }
 
     /// The session with this id, if it exists and is this principal's. Being asked for keeps it alive.
-    pub(super) fn find(&self, id: &SessionId, principal: Option<&str>) -> Option<Arc<HttpSession>> {
+    pub(super) fn find(&self, id: &SessionId, principal: Option<PrincipalKey>) -> Option<Arc<HttpSession>> {
         let mut table = self.lock();
         let session = table.sessions.get(id)?;
         if !session.belongs_to(principal) {

@@ -22,7 +22,7 @@ use tokio::{
     time::timeout,
 };
 use toolwire_protocol::{RpcError, classify::Fault, framing::sse::encode_event};
-use toolwire_server::{Extensions, Server};
+use toolwire_server::{Extensions, PrincipalKey, Server};
 use toolwire_transport::{
     Duplex, Ledger, Sink as _, Source as _,
     ledger::Account,
@@ -65,7 +65,7 @@ struct Connections(Mutex<HashMap<SessionId, Connection>>);
 
 #[derive(Clone)]
 struct Connection {
-    principal: Option<Arc<str>>,
+    principal: Option<PrincipalKey>,
     inbound: Arc<AsyncMutex<MemorySink>>,
 }
 
@@ -87,7 +87,7 @@ impl Sse2024 {
         B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
-        let principal = parts.extensions.get::<Principal>().map(|principal| Arc::clone(&principal.0));
+        let principal = parts.extensions.get::<Principal>().map(Principal::key);
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
             Method::GET if is_stream => self.get(&paths.messages, principal, attach(parts)),
@@ -97,7 +97,7 @@ impl Sse2024 {
                 }
                 let mut charge = caller.empty_charge(Account::RequestBytes);
                 match read::body(body, self.limits.body_bytes, self.limits.body_timeout, &mut charge).await {
-                    Ok(bytes) => self.post(parts.uri.query(), bytes, principal.as_deref()).await,
+                    Ok(bytes) => self.post(parts.uri.query(), bytes, principal).await,
                     Err(unreadable) => unreadable.response(),
                 }
             }
@@ -108,7 +108,7 @@ impl Sse2024 {
 
     /// Opens a connection. What the client has to say is to be posted to the path `messages`. What is known of the
     /// request that opened it is known to the handlers of all that is posted there.
-    fn get(&self, messages: &str, principal: Option<Arc<str>>, extensions: Extensions) -> Response<Body> {
+    fn get(&self, messages: &str, principal: Option<PrincipalKey>, extensions: Extensions) -> Response<Body> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Denial::full().response(None);
         };
@@ -137,7 +137,12 @@ impl Sse2024 {
     }
 
     /// Takes a message for a connection.
-    async fn post(&self, query: Option<&str>, bytes: Bytes, principal: Option<&str>) -> Response<Body> {
+    async fn post(
+        &self,
+        query: Option<&str>,
+        bytes: Bytes,
+        principal: Option<PrincipalKey>,
+    ) -> Response<Body> {
         let Some(text) = query.and_then(session_parameter) else {
             let error = RpcError::invalid_request("the URL names no session; open a stream first to get one");
             return Denial::new(StatusCode::BAD_REQUEST, error).response(None);
@@ -153,10 +158,10 @@ impl Sse2024 {
         }
     }
 
-    fn find(&self, text: &str, principal: Option<&str>) -> Option<Connection> {
+    fn find(&self, text: &str, principal: Option<PrincipalKey>) -> Option<Connection> {
         let id = SessionId::parse(text.as_bytes())?;
         let connection = self.connections.lock().get(&id).cloned()?;
-        (connection.principal.as_deref() == principal).then_some(connection)
+        (connection.principal == principal).then_some(connection)
     }
 }
 

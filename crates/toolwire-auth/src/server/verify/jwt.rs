@@ -1,0 +1,391 @@
+//! Tokens that say for themselves who they stand for (RFC 9068, and what came before it).
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use serde_json::{Map, Value};
+use toolwire_transport::BoxFuture;
+
+use super::{
+    Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, Unavailable, Verified, Verify,
+    VerifyError, claims,
+    jwks::{Keys, Source},
+};
+use crate::{
+    Endpoint, Issuer, Origins,
+    fetch::{Fetch, Guarded},
+    jose::{Algorithm, Compact, Header, JwsError, KeySet, PublicKey},
+};
+
+/// Verifies signed tokens (JWT) with the keys of their issuer.
+///
+/// A token has to name the issuer and, as its audience, the server or one that was configured, byte for byte; it has
+/// an expiry that has not passed, and a subject or a client.
+///
+/// ```
+/// use toolwire_auth::{jose::Algorithm, server::verify::Jwt};
+///
+/// let entra = Jwt::discovered()
+///     .audience("api://files")
+///     .algorithms([Algorithm::Rs256])
+///     .token_issuer("https://sts.windows.net/4a5b/")
+///     .subject_claim("oid")
+///     .scope_claims(["roles"])
+///     .scope_prefix("api://files/");
+/// ```
+#[must_use]
+#[derive(Debug)]
+pub struct Jwt {
+    place: Place,
+    audiences: Vec<String>,
+    algorithms: Vec<Algorithm>,
+    issuers: Vec<TokenIssuer>,
+    subject: Option<String>,
+    scopes: Vec<String>,
+    scope_prefix: String,
+    strict_type: bool,
+    clients: Vec<String>,
+    trusted: Vec<String>,
+    fetch: Option<Arc<dyn Fetch>>,
+    prepared: Option<Prepared>,
+}
+
+/// Where the keys are, in the words of the application.
+enum Place {
+    Discovered,
+    At(String),
+    Keys(String),
+}
+
+/// What tokens may name as their issuer.
+#[derive(Clone, Debug)]
+struct TokenIssuer {
+    text: String,
+    /// A claim that has to say the same as a part of the text.
+    claim: Option<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    resource: String,
+    keys: Keys,
+}
+
+impl Jwt {
+    /// Finds the keys by the metadata of the issuer.
+    pub fn discovered() -> Self {
+        Self::new(Place::Discovered)
+    }
+
+    /// Gets the keys from this address.
+    pub fn at(url: impl Into<String>) -> Self {
+        Self::new(Place::At(url.into()))
+    }
+
+    /// Uses these keys, a JWK set in JSON, and no network.
+    pub fn keys(jwks: impl Into<String>) -> Self {
+        Self::new(Place::Keys(jwks.into()))
+    }
+
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            audiences: Vec::new(),
+            algorithms: Algorithm::ALL.to_vec(),
+            issuers: Vec::new(),
+            subject: None,
+            scopes: vec!["scope".to_owned(), "scp".to_owned()],
+            scope_prefix: String::new(),
+            strict_type: false,
+            clients: Vec::new(),
+            trusted: Vec::new(),
+            fetch: None,
+            prepared: None,
+        }
+    }
+
+    /// Takes tokens for this audience as well as those for the resource itself. It is compared byte for byte.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
+        self
+    }
+
+    /// Takes these algorithms only. Default: all there are, none of which is symmetric.
+    pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
+        self.algorithms = algorithms.into_iter().collect();
+        self
+    }
+
+    /// Takes tokens that name this issuer instead of the one that was configured, for those whose tokens carry another
+    /// name than their metadata. Said more than once, any of them will do.
+    pub fn token_issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuers.push(TokenIssuer { text: issuer.into(), claim: None });
+        self
+    }
+
+    /// Takes tokens of these tenants, whose issuers follow a pattern with the name of one claim in it:
+    /// `https://login.example/{tid}/v2.0`. That claim has to say the same as the issuer.
+    ///
+    /// A pattern without exactly one such name, or without tenants, is an error when the guard is built.
+    pub fn token_issuers<T: Into<String>>(
+        mut self,
+        pattern: &str,
+        tenants: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let parts = pattern.split_once('{').and_then(|(before, rest)| {
+            let (claim, after) = rest.split_once('}')?;
+            (!claim.is_empty() && !after.contains(['{', '}'])).then_some((before, claim, after))
+        });
+        let before = self.issuers.len();
+        if let Some((start, claim, end)) = parts {
+            self.issuers.extend(tenants.into_iter().map(Into::into).map(|tenant| TokenIssuer {
+                text: format!("{start}{tenant}{end}"),
+                claim: Some((claim.to_owned(), tenant)),
+            }));
+        }
+        if self.issuers.len() == before {
+            // No token can name it, and `prepare` tells.
+            self.issuers.push(TokenIssuer { text: String::new(), claim: None });
+        }
+        self
+    }
+
+    /// Takes the subject from this claim. Default: `sub`, or the client for tokens that stand for nobody else.
+    pub fn subject_claim(mut self, name: impl Into<String>) -> Self {
+        self.subject = Some(name.into());
+        self
+    }
+
+    /// Takes scopes from these claims, too. Default: `scope` and `scp`.
+    pub fn scope_claims<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.scopes.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// What scopes begin with where they are asked for, in challenges and metadata, and not in tokens.
+    pub fn scope_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.scope_prefix = prefix.into();
+        self
+    }
+
+    /// Takes only tokens that say that they are access tokens: of the type `at+jwt`.
+    pub fn strict_type(mut self) -> Self {
+        self.strict_type = true;
+        self
+    }
+
+    /// Fetches keys with this, for proxies and certificates of one's own.
+    pub fn fetch(mut self, fetch: impl Fetch + 'static) -> Self {
+        self.fetch = Some(Arc::new(fetch));
+        self
+    }
+
+    /// What weakens a check.
+    pub fn dangerous(self) -> DangerousJwt {
+        DangerousJwt(self)
+    }
+
+    fn prepared(&self) -> Result<&Prepared, VerifyError> {
+        // The guard prepares what it uses.
+        self.prepared
+            .as_ref()
+            .ok_or_else(|| Unavailable::new("the verifier was not prepared by a guard").into())
+    }
+
+    async fn check(&self, token: &PresentedToken, now: SystemTime) -> Result<Verified, VerifyError> {
+        let prepared = self.prepared()?;
+        let parsed = Compact::parse(token.expose()).map_err(|why| Invalid::new(why.to_string()))?;
+        let header = parsed.header();
+        if !self.algorithms.contains(&header.algorithm()) {
+            return Err(Invalid::new(JwsError::Algorithm.to_string()).into());
+        }
+        let says_access = self.check_type(header)?;
+        let payload = prepared.keys.verify(&parsed, now).await?;
+        let claims = payload.object().map_err(|why| Invalid::new(why.to_string()))?;
+        if !says_access {
+            claims::is_access_token(&claims)?;
+        }
+        Ok(self.judge(claims, &prepared.resource, now)?)
+    }
+
+    /// Whether a token says by its type that it is an access token. What says that it is something else is refused.
+    fn check_type(&self, header: &Header) -> Result<bool, Invalid> {
+        match header.typ() {
+            _ if header.is_type("at+jwt") => Ok(true),
+            _ if self.strict_type => Err(Invalid::new("its type is not at+jwt")),
+            None => Ok(false),
+            Some(_) if header.is_type("JWT") => Ok(false),
+            Some(_) => Err(Invalid::new("its type is that of another kind of token")),
+        }
+    }
+
+    fn judge(
+        &self,
+        claims: Map<String, Value>,
+        resource: &str,
+        now: SystemTime,
+    ) -> Result<Verified, Invalid> {
+        let issuer = claims::text(&claims, "iss")?.ok_or(Invalid::new("it names no issuer"))?.to_owned();
+        let known = self.issuers.iter().find(|known| known.text == issuer);
+        let known = known.ok_or(Invalid::new("it names another issuer"))?;
+        if let Some((claim, tenant)) = &known.claim
+            && claims.get(claim).and_then(Value::as_str) != Some(tenant)
+        {
+            return Err(Invalid::new(format!("its claim {claim} is not that of its issuer")));
+        }
+        let expires = claims::times(&claims, now)?.ok_or(Invalid::new("it has no expiry"))?;
+        let client = claims::client(&claims)?.map(str::to_owned);
+        let audience = self.check_audience(&claims, client.as_deref(), resource)?;
+        let subject = self.subject_of(&claims, client.as_deref())?;
+        let scopes = claims::scopes(&claims, &self.scopes)?;
+        let bound = claims::bound_to(&claims)?.map(str::to_owned);
+        let mut verified =
+            Verified::new(subject, audience, Expiry::At(expires)).issuer(issuer).scopes(scopes);
+        verified.client_id = client;
+        verified.key = bound;
+        Ok(verified.claims(claims))
+    }
+
+    fn check_audience(
+        &self,
+        claims: &Map<String, Value>,
+        client: Option<&str>,
+        resource: &str,
+    ) -> Result<Audience, Invalid> {
+        match claims::audience(claims)? {
+            Some(Audience::Is(named)) => {
+                if named.iter().any(|one| one == resource || self.audiences.contains(one)) {
+                    Ok(Audience::Is(named))
+                } else {
+                    Err(Invalid::new("it is for another audience"))
+                }
+            }
+            _ if client.is_some_and(|client| self.clients.iter().any(|known| known == client)) => {
+                tracing::info!("a token without an audience was accepted by its client, as configured");
+                Ok(Audience::Vouched)
+            }
+            _ => Err(Invalid::new("it names no audience")),
+        }
+    }
+
+    fn subject_of(&self, claims: &Map<String, Value>, client: Option<&str>) -> Result<String, Invalid> {
+        let named = self.subject.as_deref().unwrap_or("sub");
+        match claims.get(named) {
+            Some(Value::String(subject)) if !subject.is_empty() => Ok(subject.clone()),
+            Some(_) => Err(Invalid::new(format!("its claim {named} is not a name"))),
+            None if self.subject.is_some() => Err(Invalid::new(format!("it has no claim {named}"))),
+            None => client.map(str::to_owned).ok_or(Invalid::new("it names neither a subject nor a client")),
+        }
+    }
+
+    fn source(&self, setting: &Setting, trusted: &Origins) -> Result<Source, SettingError> {
+        match &self.place {
+            Place::Discovered => {
+                let issuer = Issuer::parse(setting.issuer())
+                    .map_err(|why| SettingError::new(format!("the issuer {:?} {why}", setting.issuer())))?;
+                Endpoint::parse_trusting(issuer.as_str(), trusted)
+                    .map_err(|why| SettingError::new(format!("the issuer {issuer} {why}")))?;
+                Ok(Source::Discovered(issuer))
+            }
+            Place::At(url) => Endpoint::parse_trusting(url, trusted)
+                .map(Source::At)
+                .map_err(|why| SettingError::new(format!("the address of the keys {why}"))),
+            Place::Keys(text) => {
+                let keys =
+                    KeySet::parse(text).map_err(|why| SettingError::new(format!("the keys: {why}")))?;
+                let fits = |key: &PublicKey| self.algorithms.iter().any(|algorithm| key.fits(*algorithm));
+                if keys.keys().iter().any(fits) {
+                    Ok(Source::Fixed(keys))
+                } else {
+                    Err(SettingError::new("none of the keys fits an algorithm that is accepted"))
+                }
+            }
+        }
+    }
+}
+
+impl Verify for Jwt {
+    fn prepare(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        if self.algorithms.is_empty() {
+            return Err(SettingError::new("no algorithm is accepted"));
+        }
+        if self.issuers.is_empty() {
+            self.issuers.push(TokenIssuer { text: setting.issuer().to_owned(), claim: None });
+        }
+        if self.issuers.iter().any(|issuer| issuer.text.is_empty()) {
+            return Err(SettingError::new(
+                "an issuer of tokens is empty, or a pattern has not exactly one {claim} and a list of tenants",
+            ));
+        }
+        let trusted = Origins::parse(self.trusted.iter().map(String::as_str))
+            .map_err(|why| SettingError::new(format!("an origin that is trusted {why}")))?;
+        let source = self.source(setting, &trusted)?;
+        let fetch = self.fetch.clone().unwrap_or_else(|| Arc::new(Guarded::new().trust(trusted.clone())));
+        let keys = Keys::new(source, fetch, trusted);
+        self.prepared = Some(Prepared { resource: setting.resource().to_owned(), keys });
+        Ok(())
+    }
+
+    fn may_know(&self, token: &PresentedToken) -> bool {
+        let claimed = Compact::parse(token.expose()).ok().and_then(|token| token.claimed_issuer());
+        claimed.is_some_and(|claimed| self.issuers.iter().any(|known| known.text == claimed))
+    }
+
+    fn verify<'a>(
+        &'a self,
+        token: &'a PresentedToken,
+        now: SystemTime,
+    ) -> BoxFuture<'a, Result<Verified, VerifyError>> {
+        Box::pin(self.check(token, now))
+    }
+
+    fn audiences(&self) -> &[String] {
+        &self.audiences
+    }
+
+    fn accepts_issuer(&self, _: &str, found: &str) -> bool {
+        self.issuers.iter().any(|known| known.text == found)
+    }
+
+    fn scope_prefix(&self) -> &str {
+        &self.scope_prefix
+    }
+
+    fn warm_up(&self) -> BoxFuture<'_, Result<(), Unavailable>> {
+        Box::pin(async {
+            match &self.prepared {
+                Some(prepared) => prepared.keys.warm_up(SystemTime::now()).await,
+                None => Err(Unavailable::new("the verifier was not prepared by a guard")),
+            }
+        })
+    }
+}
+
+/// What weakens a check of [`Jwt`], each for one issuer that leaves no other way.
+#[must_use]
+#[derive(Debug)]
+pub struct DangerousJwt(Jwt);
+
+impl DangerousJwt {
+    /// Takes tokens that name no audience if they were given to one of these clients. Any server that the same client
+    /// uses can then use its tokens here.
+    pub fn audience_by_client<T: Into<String>>(mut self, clients: impl IntoIterator<Item = T>) -> Jwt {
+        self.0.clients.extend(clients.into_iter().map(Into::into));
+        self.0
+    }
+
+    /// Fetches from this origin wherever it is, and without TLS if its URL says so.
+    pub fn trust_origin(mut self, origin: impl Into<String>) -> Jwt {
+        self.0.trusted.push(origin.into());
+        self.0
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Discovered => "Discovered",
+            Self::At(_) => "At",
+            Self::Keys(_) => "Keys",
+        })
+    }
+}
