@@ -150,7 +150,7 @@ impl Try {
             filled.map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
             let (nonce, now) = (self.server.nonce(), self.server.now());
             let access = Some(&credential.access);
-            let proof = key.proof(hop.method.as_str(), &url, access, nonce.as_deref(), now, &entropy)?;
+            let proof = key.proof(hop.method.as_str(), &url, access, nonce.as_deref(), now, entropy)?;
             headers.insert(DPOP, sensitive(&proof)?);
         }
         Ok(headers)

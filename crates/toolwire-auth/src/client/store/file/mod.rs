@@ -310,5 +310,6 @@ impl CredentialStore for FileStore {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;
