@@ -102,3 +102,19 @@ async fn handlers_know_who_is_calling() {
         assert_eq!(message["result"]["content"][0]["text"], principal.unwrap_or("nobody"));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_what_runs_whoever_serves_the_connections() {
+    let server =
+        Server::builder("t", "1").tool(tool("hang", std::future::pending::<&'static str>)).build().unwrap();
+    let limit = server.limits().drain_timeout;
+    let mut service = HttpService::new(server.clone());
+    let answer = tokio::spawn(service.call(call("hang", None)));
+    tokio::task::yield_now().await;
+    let asked = tokio::time::Instant::now();
+    server.shutdown();
+    let body = answer.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert!(asked.elapsed() >= limit && asked.elapsed() < 2 * limit, "{:?}", asked.elapsed());
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("drain_timeout"), "{answer}");
+}
