@@ -88,6 +88,33 @@ async fn a_batch_is_let_in_like_any_other_request() {
 }
 
 #[tokio::test]
+async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
+    let (server, stage) = server(Limits { held_bytes_per_connection: 1024 * 1024, ..Limits::default() });
+    let mut wire = Wire::legacy(&server, "2025-03-26").await;
+    // One call that stays, and sixty-three that are over at once: together they carry 300 kB that stay, too.
+    let batch = |first: u32| {
+        let pings = (1..64).map(|number| request(first + number, "ping", json!({"x": "x".repeat(4700)})));
+        let call = request(first, "tools/call", json!({"name": "wait"}));
+        json!(std::iter::once(call).chain(pings).collect::<Vec<_>>())
+    };
+    for number in 1..=3 {
+        wire.send(&batch(number * 100)).await;
+    }
+    until(|| stage.running.load(Ordering::SeqCst) == 3).await;
+    let held = server.usage().request_bytes;
+    assert!((900_000..1024 * 1024).contains(&held), "{held}");
+    let refused = wire.ask(&batch(400)).await;
+    assert_eq!(refused.as_array().unwrap().len(), 64);
+    assert_eq!(refused[0]["error"]["data"]["limit"], "held_bytes_per_connection");
+    stage.go.add_permits(3);
+    for _ in 0..3 {
+        assert_eq!(wire.receive().await.as_array().unwrap().len(), 64);
+    }
+    drop(wire);
+    until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test]
 async fn what_a_connection_has_started_ends_with_it() {
     let (server, stage) = server(Limits::default());
     for _ in 0..3 {
