@@ -117,6 +117,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             tokio::select! {
                 biased;
                 () = &mut shut_down => return Ok(()),
+                () = EndsAt::reached(end) => return Ok(()),
                 () = connection.queue.room() => {}
             }
         }
