@@ -271,3 +271,40 @@ async fn an_open_question_does_not_hold_up_the_end_of_input() {
     serving.await.unwrap().unwrap();
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
 }
+
+#[tokio::test]
+async fn answers_to_questions_weigh_what_they_weigh() {
+    async fn ask_and_wait(
+        cx: Context,
+        State(go): State<Arc<Semaphore>>,
+    ) -> Result<&'static str, toolwire_server::AskError> {
+        let _roots = cx.roots().await?;
+        let _ = go.acquire().await;
+        Ok("done")
+    }
+    let go = Arc::new(Semaphore::new(0));
+    let limits = Limits { held_bytes_per_connection: 1024 * 1024, ..Limits::default() };
+    let server = Server::builder("t", "1")
+        .limits(limits)
+        .state(Arc::clone(&go))
+        .tool(tool("ask", ask_and_wait))
+        .build()
+        .unwrap();
+    let mut wire = Wire::legacy_with(&server, "2025-11-25", json!({"roots": {}})).await;
+    for id in 1..=4 {
+        wire.send(&request(id, "tools/call", json!({"name": "ask"}))).await;
+        let question = wire.receive().await;
+        let answer = json!({"roots": [{"uri": "file:///x", "junk": "x".repeat(300_000)}]});
+        wire.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).await;
+    }
+    let refused = wire.receive().await.to_string();
+    assert!(refused.contains("held_bytes_per_connection"), "{refused}");
+    let held = server.usage().request_bytes;
+    assert!((900_000..1024 * 1024).contains(&held), "{held}");
+    go.add_permits(3);
+    for _ in 0..3 {
+        assert_eq!(wire.receive().await["result"]["content"][0]["text"], "done");
+    }
+    drop(wire);
+    until(|| server.usage() == Usage::default()).await;
+}
