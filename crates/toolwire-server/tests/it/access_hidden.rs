@@ -376,3 +376,25 @@ async fn a_request_to_listen_to_too_much_is_not_looked_at_in_full() {
     assert!(refused["error"].is_object(), "{refused}");
     assert!(looked.load(Ordering::SeqCst) <= 8, "{looked:?}");
 }
+
+#[tokio::test]
+async fn the_order_of_answers_does_not_tell_that_a_slow_tool_is_hidden() {
+    let slow = tool("audit", || async {
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        "secret"
+    });
+    let hidden = slow.visible_to(|who| who.subject() == "ada");
+    let server = Server::builder("t", "1").tool(hidden).build().unwrap();
+    let call = |id: u64, name: &str| modern(id, "tools/call", json!({ "name": name }));
+    let mut ada = Wire::connect_as(&server, Some(Principal::new("ada")));
+    for id in 0..3 {
+        assert!(ada.ask(&call(id, "audit")).await["result"].is_object());
+    }
+    let mut eve = Wire::connect_as(&server, Some(Principal::new("eve")));
+    for name in ["audit", "never"] {
+        eve.send(&call(1, name)).await;
+        eve.send(&call(2, "other")).await;
+        let order = [eve.receive().await["id"].clone(), eve.receive().await["id"].clone()];
+        assert_eq!(order, [json!(1), json!(2)], "{name}");
+    }
+}
