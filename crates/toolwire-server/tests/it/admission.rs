@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::sync::Semaphore;
-use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, tool};
+use tokio::{sync::Semaphore, time::Instant};
+use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, engine::EndsAt, tool};
 use toolwire_transport::memory;
 
 use crate::wire::{Wire, modern, request};
@@ -307,4 +307,27 @@ async fn answers_to_questions_weigh_what_they_weigh() {
     }
     drop(wire);
     until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_ends_with_the_time_of_a_client_although_a_call_goes_on() {
+    let (server, stage) = server(Limits::default());
+    let (ours, theirs) = memory::pair();
+    let mut extensions = Extensions::default();
+    extensions.insert(EndsAt(Instant::now() + Duration::from_secs(60)));
+    tokio::spawn({
+        let server = server.clone();
+        async move { server.serve_with(theirs, extensions).await }
+    });
+    let mut wire = Wire::over(ours);
+    wire.handshake("2025-11-25", json!({})).await;
+    wire.send(&request(1, "tools/call", json!({"name": "wait"}))).await;
+    until(|| stage.running.load(Ordering::SeqCst) == 1).await;
+    server.notify().tools_changed();
+    assert_eq!(wire.receive().await["method"], "notifications/tools/list_changed");
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    server.notify().tools_changed();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.go.add_permits(1);
+    assert_eq!(wire.receive().await["id"], 1);
 }
