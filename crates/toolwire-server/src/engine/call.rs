@@ -432,7 +432,7 @@ impl EncodedResponse {
         Self::new(status, toolwire_protocol::envelope::write_error(Some(&request.id), &error))
     }
 
-    fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {
+    pub(crate) fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {
         tracing::warn!(%reached, "a request was refused");
         Self { status: 429, ..Self::error(request, version, busy(reached)) }
     }
