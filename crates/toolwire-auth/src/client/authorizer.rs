@@ -101,9 +101,20 @@ impl Attempt for Try {
 }
 
 fn unauthorized(error: AuthError) -> Unauthorized {
-    let temporary = error.is_temporary();
+    let status = match error.kind {
+        // Nobody knows what the server would say.
+        AuthErrorKind::Unavailable => None,
+        // It is known who asks, and more than they have cannot be had.
+        AuthErrorKind::ScopeRejected | AuthErrorKind::StepUpFutile | AuthErrorKind::StepUpLimit => {
+            Some(StatusCode::FORBIDDEN)
+        }
+        _ => Some(StatusCode::UNAUTHORIZED),
+    };
     let unauthorized = Unauthorized::new(error);
-    if temporary { unauthorized } else { unauthorized.with_status(StatusCode::UNAUTHORIZED) }
+    match status {
+        Some(status) => unauthorized.with_status(status),
+        None => unauthorized,
+    }
 }
 
 impl Try {

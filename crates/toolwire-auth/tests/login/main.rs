@@ -2,4 +2,5 @@
 
 mod attacks;
 mod renewal;
+mod whole;
 mod world;
