@@ -35,6 +35,10 @@ pub(crate) struct State {
     pub(crate) token_fault: Option<(u16, &'static str)>,
     /// What every request is answered with, if not by the rules.
     pub(crate) server_fault: Option<(u16, String)>,
+    /// The scopes that are named with every refusal.
+    pub(crate) wanted: Option<&'static str>,
+    /// The scopes that are given, whatever is asked for.
+    pub(crate) grants: Option<&'static str>,
     /// What tokens are for, if not for the server of this world.
     pub(crate) resource: Option<String>,
     pub(crate) scopes_asked: Vec<String>,
@@ -168,7 +172,8 @@ impl World {
             return (200, String::new(), "fine".to_owned());
         }
         let place = format!("{}/.well-known/oauth-protected-resource/mcp", self.origin());
-        (401, format!("www-authenticate: Bearer resource_metadata=\"{place}\"\r\n"), String::new())
+        let scope = state.wanted.map(|wanted| format!(", scope=\"{wanted}\"")).unwrap_or_default();
+        (401, format!("www-authenticate: Bearer resource_metadata=\"{place}\"{scope}\r\n"), String::new())
     }
 
     fn metadata(&self) -> Answer {
@@ -237,6 +242,9 @@ impl World {
         state.good.insert(access.clone(), scopes);
         state.refresh.insert(refresh.clone());
         let mut answer = json!({"access_token": access, "token_type": "Bearer", "refresh_token": refresh});
+        if let Some(grants) = state.grants {
+            answer["scope"] = grants.into();
+        }
         if let Some(lasts) = state.lasts {
             answer["expires_in"] = lasts.into();
         }

@@ -32,7 +32,7 @@ const MAX_AT_ONCE: usize = 64;
 /// Verifies tokens by asking their issuer, for those that only the issuer understands.
 ///
 /// ```no_run
-/// use toolwire_auth::{Secret, server::verify::Introspection};
+/// use toolwire_auth::{Secret, server::Introspection};
 ///
 /// let url = "https://login.example/introspect";
 /// let verifier = Introspection::at(url, "files", Secret::env("FILES_SECRET")?).audience("api://files");
