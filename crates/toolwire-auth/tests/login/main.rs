@@ -4,4 +4,5 @@
 
 mod attacks;
 mod renewal;
+mod whole;
 mod world;

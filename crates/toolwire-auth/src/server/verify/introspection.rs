@@ -35,7 +35,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Verifies tokens by asking their issuer, for those that only the issuer understands.
 ///
 /// ```no_run
-/// use toolwire_auth::{Secret, server::verify::Introspection};
+/// use toolwire_auth::{Secret, server::Introspection};
 ///
 /// let url = "https://login.example/introspect";
 /// let verifier = Introspection::at(url, "files", Secret::env("FILES_SECRET")?).audience("api://files");
