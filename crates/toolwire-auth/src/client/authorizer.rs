@@ -44,6 +44,7 @@ impl Authorize for Authorizer {
             purpose,
             patience: Patience::default(),
             used: None,
+            given_up: 0,
             new_since: None,
             nonce: None,
         })
@@ -61,6 +62,8 @@ struct Try {
     patience: Patience,
     /// What it was sent with the last time.
     used: Option<Held>,
+    /// The serial of a credential that has ended and was not sent, because nothing renews it.
+    given_up: u64,
     /// The first credential that was obtained for this very request.
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
@@ -108,7 +111,7 @@ fn unauthorized(error: AuthError) -> Unauthorized {
 
 impl Try {
     /// The credential to send, renewed if it is about to end.
-    async fn usable(&self) -> Result<Option<Held>, AuthError> {
+    async fn usable(&mut self) -> Result<Option<Held>, AuthError> {
         let Some(held) = self.server.current().await else { return Ok(None) };
         let now = self.server.now();
         if !held.credential.is_due(now) {
@@ -130,7 +133,10 @@ impl Try {
             Err(_) if !expired => Ok(Some(held)),
             Err(error) if error.is_temporary() || !self.server.asks_a_person() => Err(error),
             // The server says what it wants instead.
-            Err(_) => Ok(None),
+            Err(_) => {
+                self.given_up = held.serial;
+                Ok(None)
+            }
         }
     }
 
@@ -171,7 +177,8 @@ impl Try {
             self.nonce = Some(nonce);
             return Ok(Verdict::Again);
         }
-        let (used, current) = (self.used.as_ref().map_or(0, |held| held.serial), self.server.held());
+        let used = self.used.as_ref().map_or(self.given_up, |held| held.serial);
+        let current = self.server.held();
         if current.as_ref().is_some_and(|current| current.serial > used) {
             return Ok(Verdict::Again);
         }
