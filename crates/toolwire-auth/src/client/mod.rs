@@ -4,16 +4,24 @@
 //! clock and randomness.
 
 pub mod authorize;
+mod authorizer;
+mod builder;
+mod credential;
 pub mod device;
 pub mod discover;
+mod driver;
 mod error;
 mod event;
 pub mod flow;
+pub mod login;
 pub mod register;
+mod renew;
 pub mod scopes;
+pub mod store;
 pub mod token;
 
 pub use self::{
+    builder::{ClientProof, DangerousBuilder, OAuth, OAuthBuilder},
     error::{AuthError, AuthErrorKind},
     event::{Event, Step, Verdict},
 };

@@ -66,13 +66,13 @@ impl Zone {
             | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
             // 6to4.
             | [0x2002, high, low, ..] => Self::of_v4(embedded(high, low)),
-            // NAT64 of one's own network, and tunnels: where they lead cannot be seen.
-            [0x64, 0xff9b, 1, ..] | [0x2001, 0, ..] => Some(Self::Private),
-            // For documents.
-            [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Some(Self::Private),
             [0xfe80..=0xfebf, ..] => Some(Self::LinkLocal),
-            // Unique local, and site local as it was once called.
-            [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Self::Private),
+            // NAT64 of one's own network, and tunnels: where they lead cannot be seen. Then those for documents, and
+            // unique local and, as they were once called, site local ones.
+            [0x64, 0xff9b, 1, ..]
+            | [0x2001, 0 | 0xdb8, ..]
+            | [0x3fff, 0..=0xfff, ..]
+            | [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Self::Private),
             [0x2000..=0x3fff, ..] => Some(Self::Public),
             _ => None,
         }

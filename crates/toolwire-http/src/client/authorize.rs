@@ -75,6 +75,13 @@ pub struct Hop<'a> {
     pub body: &'a Bytes,
 }
 
+impl<'a> Hop<'a> {
+    /// A request with this method, to this URL, with this body.
+    pub const fn new(method: &'a Method, url: &'a str, body: &'a Bytes) -> Self {
+        Self { method, url, body }
+    }
+}
+
 /// An answer that refuses a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -85,6 +92,13 @@ pub struct Refusal {
     pub headers: HeaderMap,
     /// The addresses at which the server was met, if they are known of all connections to it.
     pub reached: Vec<IpAddr>,
+}
+
+impl Refusal {
+    /// An answer with this status and these headers, by a server that was met at these addresses.
+    pub const fn new(status: StatusCode, headers: HeaderMap, reached: Vec<IpAddr>) -> Self {
+        Self { status, headers, reached }
+    }
 }
 
 /// What is to be done with a request that was refused.
@@ -115,6 +129,11 @@ impl Unauthorized {
     pub const fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
+    }
+
+    /// What was behind it.
+    pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.cause
     }
 
     pub(super) const fn status(&self) -> Option<StatusCode> {

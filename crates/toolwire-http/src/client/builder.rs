@@ -339,6 +339,33 @@ mod tests {
         assert!(fault(Http::builder("http://127.0.0.1").proxy("")).contains("proxy"));
     }
 
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Authorization for Nobody {
+        fn bind(
+            &self,
+            _server: &str,
+            _fetcher: Fetcher,
+        ) -> Result<Arc<dyn Authorize>, Box<dyn std::error::Error + Send + Sync>> {
+            Err("nobody is known".into())
+        }
+    }
+
+    #[test]
+    fn there_is_one_place_for_credentials() {
+        let plain = || Http::builder("http://127.0.0.1/mcp").auth(Nobody);
+        assert_eq!(fault(plain()), "nobody is known");
+        for twice in [
+            plain().bearer("secret"),
+            plain().header("Authorization", "Basic secret"),
+            Http::builder("http://user:secret@127.0.0.1/mcp").auth(Nobody),
+        ] {
+            let text = fault(twice);
+            assert!(text.contains("keep one of them") && !text.contains("secret"), "{text}");
+        }
+    }
+
     #[test]
     fn secrets_do_not_show() {
         let builder = Http::builder("http://user:secret@127.0.0.1?key=secret");

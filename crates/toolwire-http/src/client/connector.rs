@@ -68,7 +68,7 @@ impl Connector<Remote> for Http {
                 let fallback = Some(Self { endpoint: self.endpoint.clone(), means: Means::Sse2024 });
                 #[cfg(not(feature = "sse2024"))]
                 let fallback = None;
-                let link = Arc::new(HttpLink::new(self.endpoint.clone(), inbox));
+                let link = Arc::new(HttpLink::new(&self.endpoint, inbox));
                 Ok(Connection { link, key, again: Some(self), fallback })
             }
             #[cfg(feature = "sse2024")]

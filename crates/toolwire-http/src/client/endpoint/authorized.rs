@@ -153,3 +153,108 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        time::sleep,
+    };
+    use toolwire_transport::BoxFuture;
+    use url::Url;
+
+    use super::*;
+    use crate::client::{
+        authorize::{Purpose, Unauthorized},
+        net::{Bounds, Pool},
+        settings::{HttpLimits, SEND_TIMEOUT, Settings},
+    };
+
+    /// Has a token after a person was asked for ten minutes, or nothing at all.
+    #[derive(Clone, Copy, Debug)]
+    struct Slow {
+        succeeds: bool,
+    }
+
+    struct SlowAttempt {
+        succeeds: bool,
+        token: &'static str,
+    }
+
+    impl Authorize for Slow {
+        fn attempt(&self, purpose: Purpose) -> Box<dyn Attempt> {
+            assert_eq!(purpose, Purpose::Background);
+            Box::new(SlowAttempt { succeeds: self.succeeds, token: "Bearer old" })
+        }
+    }
+
+    impl Attempt for SlowAttempt {
+        fn headers<'a>(&'a mut self, _hop: Hop<'a>) -> BoxFuture<'a, Result<HeaderMap, Unauthorized>> {
+            let token = HeaderValue::from_static(self.token);
+            Box::pin(async { Ok(HeaderMap::from_iter([(http::header::AUTHORIZATION, token)])) })
+        }
+
+        fn refused<'a>(
+            &'a mut self,
+            hop: Hop<'a>,
+            refusal: Refusal,
+        ) -> BoxFuture<'a, Result<Verdict, Unauthorized>> {
+            assert_eq!((refusal.status.as_u16(), hop.url), (401, "http://memory.invalid/mcp"));
+            Box::pin(async {
+                sleep(Duration::from_secs(600)).await;
+                self.token = "Bearer new";
+                if self.succeeds {
+                    Ok(Verdict::Again)
+                } else {
+                    Err(Unauthorized::new(std::io::Error::other("nobody came")))
+                }
+            })
+        }
+
+        fn answered(&mut self, _hop: Hop<'_>, _headers: &HeaderMap) {}
+    }
+
+    /// Tells a server that knows the new token something.
+    async fn told(authorize: Slow) -> Result<(), LinkError> {
+        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192 });
+        tokio::spawn(async move {
+            while let Some(mut stream) = accepted.recv().await {
+                tokio::spawn(async move {
+                    let mut seen = Vec::new();
+                    while stream.read_buf(&mut seen).await.unwrap_or(0) > 0 {
+                        let text = String::from_utf8_lossy(&seen).into_owned();
+                        if text.ends_with("{}") {
+                            let good = text.contains("authorization: Bearer new");
+                            let status = if good { 202 } else { 401 };
+                            let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n");
+                            stream.write_all(answer.as_bytes()).await.unwrap();
+                            seen.clear();
+                        }
+                    }
+                });
+            }
+        });
+        let settings = Settings {
+            headers: HeaderMap::new(),
+            authorize: Some(Arc::new(authorize)),
+            limits: HttpLimits::default(),
+            send_timeout: SEND_TIMEOUT,
+        };
+        let url = Url::parse("http://memory.invalid/mcp").unwrap();
+        let endpoint = Endpoint::new(pool, settings, url).unwrap();
+        endpoint.tell("{}".into(), HeaderMap::new).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_request_is_sent_again_and_a_login_is_no_timeout() {
+        told(Slow { succeeds: true }).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_login_that_fails_is_the_cause_of_the_refusal() {
+        let error = told(Slow { succeeds: false }).await.unwrap_err();
+        assert!(matches!(error.kind, toolwire_client::link::LinkErrorKind::Status(401, None)), "{error:?}");
+        assert_eq!(error.cause.unwrap().to_string(), "nobody came");
+    }
+}

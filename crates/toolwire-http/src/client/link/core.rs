@@ -52,7 +52,7 @@ struct Waiting {
 }
 
 impl Core {
-    pub(super) fn new(endpoint: Endpoint, inbox: Inbox) -> Self {
+    pub(super) fn new(endpoint: &Endpoint, inbox: Inbox) -> Self {
         let limits = &endpoint.settings().limits;
         let plans = Arc::new(Plans::new(limits.tool_plans));
         let most_streams = limits.open_streams.clamp(1, Semaphore::MAX_PERMITS);

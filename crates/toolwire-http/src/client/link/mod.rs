@@ -40,7 +40,7 @@ impl HttpLink {
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
-    pub(super) fn new(endpoint: Endpoint, inbox: Inbox) -> Self {
+    pub(super) fn new(endpoint: &Endpoint, inbox: Inbox) -> Self {
         Self { core: Arc::new(Core::new(endpoint, inbox)) }
     }
 }

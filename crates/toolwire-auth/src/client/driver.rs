@@ -1,0 +1,279 @@
+//! Drives a flow: sends what it wants sent, asks whom it wants asked, keeps what it wants kept.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::{
+    AuthError, AuthErrorKind, Step,
+    authorize::AuthorizationUrl,
+    builder::Means,
+    credential::{Held, Server},
+    flow::{self, Cause, Change, Effect, Env, Input, Plan, Redirects, Stored, Way},
+    login::{Declined, Login, Person},
+    register::Registration,
+    store::{Key, Record, StoreError, StoreErrorKind},
+    token::Credential,
+};
+
+/// Whether whoever runs the flow has locked the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saving {
+    Locked,
+    Unlocked,
+}
+
+/// How often a record is written when others write it at the same time and there are no locks.
+const MAX_WRITES: usize = 3;
+
+/// Runs a flow to its end, and uses what it ends with.
+pub(super) async fn run(
+    server: &Arc<Server>,
+    cause: Cause,
+    may_ask: bool,
+    stored: Option<Arc<Credential>>,
+    saving: Saving,
+) -> Result<Held, AuthError> {
+    let ready = Ready::new(server, may_ask)?;
+    let plan = plan(server, &ready, may_ask, stored).await;
+    let mut run = Run { server, ready, saving, generation: 0, declined: None };
+    let credential = run.drive(plan, cause).await.map_err(|mut error| {
+        if let Some(why) = run.declined.take() {
+            error.detail = why;
+        }
+        error
+    })?;
+    Ok(server.adopt(credential, run.generation, may_ask))
+}
+
+/// A way to a person that is ready, until the flow is over.
+struct Ready {
+    way: Way,
+    login: Option<(Arc<dyn Login>, Redirects)>,
+}
+
+impl Ready {
+    fn new(server: &Server, may_ask: bool) -> Result<Self, AuthError> {
+        let nowhere = Redirects { registered: Vec::new(), used: String::new() };
+        let way = match &server.config.means {
+            Means::Person(Some(Person::Browser(login))) if may_ask => {
+                let redirects = login.prepare()?;
+                let login = Some((Arc::clone(login), redirects.clone()));
+                return Ok(Self { way: Way::Browser(redirects), login });
+            }
+            Means::Person(Some(Person::Browser(_)) | None) => Way::Browser(nowhere),
+            Means::Person(Some(Person::Device(_))) => Way::Device,
+            Means::ClientCredentials => Way::ClientCredentials,
+            Means::Workload(_) => Way::Workload,
+            Means::Enterprise(idp, _) => Way::Enterprise(idp.clone()),
+        };
+        Ok(Self { way, login: None })
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        if let Some((login, redirects)) = &self.login {
+            login.done(redirects);
+        }
+    }
+}
+
+async fn plan(server: &Server, ready: &Ready, may_ask: bool, stored: Option<Arc<Credential>>) -> Plan {
+    let config = &server.config;
+    let clients = config.store.clients().await.unwrap_or_else(|error| {
+        server.tell_store("the registered clients cannot be used", &error);
+        Vec::new()
+    });
+    let bound = server.record().await.and_then(|record| record.bound());
+    let has_way = !matches!(config.means, Means::Person(None));
+    let plan = Plan::new(server.endpoint.clone(), config.name.clone(), ready.way.clone());
+    Plan {
+        may_ask: may_ask && has_way,
+        clients: config.clients.clone(),
+        document: config.document.clone(),
+        issuer: config.issuer.clone(),
+        resource: config.resource.clone(),
+        endpoints: config.endpoints.clone(),
+        scopes: config.scopes.clone(),
+        authorize_params: config.authorize_params.clone(),
+        consent: config.consent,
+        dpop: config.dpop,
+        strict_issuer: config.strict_issuer,
+        allow_2025_03_26: config.allow_2025_03_26,
+        dangerous: config.dangerous.clone(),
+        stored: Stored {
+            credential: stored,
+            registrations: clients.iter().filter_map(|record| record.registration().ok()).collect(),
+            bound,
+        },
+        ..plan
+    }
+}
+
+/// A flow that is driven.
+struct Run<'a> {
+    server: &'a Arc<Server>,
+    ready: Ready,
+    saving: Saving,
+    /// Of the record that was written last.
+    generation: u64,
+    /// Why somebody did not go on.
+    declined: Option<String>,
+}
+
+impl Run<'_> {
+    async fn drive(&mut self, plan: Plan, cause: Cause) -> Result<Credential, AuthError> {
+        let mut events = Vec::new();
+        let mut turned = flow::begin(plan, cause, &self.env()?, &mut events);
+        loop {
+            self.server.tell(&events);
+            events.clear();
+            let (flow, effect) = turned?;
+            let input = match effect {
+                Effect::Done(credential) => return Ok(*credential),
+                other => self.carry_out(other).await,
+            };
+            turned = flow.next(input, &self.env()?, &mut events);
+        }
+    }
+
+    fn env(&self) -> Result<Env, AuthError> {
+        let mut entropy = [0; 64];
+        self.server
+            .config
+            .entropy
+            .fill(&mut entropy)
+            .map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
+        Ok(Env { now: self.server.now(), entropy })
+    }
+
+    async fn carry_out(&mut self, effect: Effect) -> Input {
+        match effect {
+            Effect::Send(request) => match self.server.fetch.fetch(request, &self.server.reach).await {
+                Ok(response) => Input::Response(response),
+                Err(error) => Input::Unreachable(error),
+            },
+            Effect::Browse(url) => self.browse(url).await,
+            Effect::ShowCode(code) => {
+                if let Means::Person(Some(Person::Device(device))) = &self.server.config.means {
+                    device.show(&code);
+                }
+                Input::Elapsed
+            }
+            Effect::Wait(pause) => {
+                sleep(pause).await;
+                Input::Elapsed
+            }
+            Effect::Assert(_) => self.assert().await,
+            Effect::Save(change) => {
+                if let Err(error) = self.save(&change).await {
+                    // What was given is used all the same: the old one may be void.
+                    self.server.tell_store("what was given could not be stored", &error);
+                }
+                Input::Saved
+            }
+            // Whoever drives the flow ends with it.
+            Effect::Done(_) => Input::Saved,
+        }
+    }
+
+    async fn browse(&mut self, url: AuthorizationUrl) -> Input {
+        let asked = match &self.ready.login {
+            Some((login, _)) => login.ask(url).await,
+            None => Err(Declined::new("there is no way to ask a person")),
+        };
+        match asked {
+            Ok(callback) => Input::Callback(callback),
+            Err(declined) => {
+                self.declined = Some(declined.to_string());
+                Input::Declined
+            }
+        }
+    }
+
+    async fn assert(&mut self) -> Input {
+        let (Means::Workload(ask) | Means::Enterprise(_, ask)) = &self.server.config.means else {
+            return Input::Declined;
+        };
+        match ask().await {
+            Ok(assertion) => Input::Assertion(assertion),
+            Err(why) => {
+                self.declined = Some(format!("the application has no assertion: {why}"));
+                Input::Declined
+            }
+        }
+    }
+
+    async fn save(&mut self, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::Granted(credential) => {
+                self.generation = self
+                    .update(|record| {
+                        record.set_credential(credential);
+                        true
+                    })
+                    .await?;
+            }
+            Change::RefreshRejected(rejected) => {
+                self.server.forget_refresh(rejected);
+                self.update(|record| record.reject_refresh(rejected)).await?;
+            }
+            Change::Bound { issuer, .. } => {
+                self.update(|record| {
+                    record.set_bound(issuer);
+                    true
+                })
+                .await?;
+            }
+            Change::Registered(registration) => self.register(registration).await?,
+            Change::Forgotten(registration) => self.unregister(registration).await?,
+        }
+        Ok(())
+    }
+
+    /// Changes the record of the server, and gives back its generation.
+    async fn update(&self, change: impl Fn(&mut Record) -> bool + Sync) -> Result<u64, StoreError> {
+        let (store, key) = (&self.server.config.store, &self.server.key);
+        let _lock = match self.saving {
+            Saving::Locked => None,
+            Saving::Unlocked => store.lock(key).await?,
+        };
+        for last in (0..MAX_WRITES).rev() {
+            let mut record = store.load(key).await?.unwrap_or_else(Record::empty);
+            let before = record.generation();
+            if !change(&mut record) {
+                return Ok(before);
+            }
+            let record = record.after(before);
+            let generation = record.generation();
+            match store.save(key, record, before).await {
+                Ok(()) => return Ok(generation),
+                Err(error) if error.kind() == StoreErrorKind::Conflict && last > 0 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(StoreError::new(StoreErrorKind::Conflict, "others write the record at the same time"))
+    }
+
+    async fn register(&self, registration: &Registration) -> Result<(), StoreError> {
+        let (store, key) = (&self.server.config.store, Key::client(registration.issuer.as_str()));
+        let _lock = store.lock(&key).await?;
+        let mut record = store.load(&key).await?.unwrap_or_else(Record::empty);
+        let before = record.generation();
+        record.set_registration(registration);
+        store.save(&key, record.after(before), before).await
+    }
+
+    async fn unregister(&self, registration: &Registration) -> Result<(), StoreError> {
+        let (store, key) = (&self.server.config.store, Key::client(registration.issuer.as_str()));
+        let _lock = store.lock(&key).await?;
+        let Some(record) = store.load(&key).await? else { return Ok(()) };
+        match record.registration() {
+            Ok(stored) if stored.client_id == registration.client_id => {
+                store.remove(&key, record.generation()).await
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use super::*;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("toolwire-auth-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+
+    fn store(&self) -> FileStore {
+        FileStore::at(self.0.join("auth"))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn key() -> Key {
+    Key::credential("https://files.example/mcp", "")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
+}
+
+#[tokio::test]
+async fn files_are_made_for_their_owner_alone_and_kept_so() {
+    let folder = Folder::new("modes");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    store.lock(&key()).await.unwrap().unwrap();
+    let path = store.path(&key());
+    assert_eq!((mode(&path), mode(path.parent().unwrap()), mode(store.folder())), (0o600, 0o700, 0o700));
+    assert_eq!(mode(&store.lock_path(&key())), 0o600);
+    store.save(&key(), Record::empty().after(1), 1).await.unwrap();
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().generation(), 2);
+    let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_others_can_read_or_a_link_is_refused() {
+    let folder = Folder::new("exposed");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    let path = store.path(&key());
+    for open in [0o644, 0o640, 0o604, 0o660] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
+        assert_eq!(store.load(&key()).await.unwrap_err().kind(), StoreErrorKind::Exposed, "{open:o}");
+        // Neither is it replaced, because whoever wrote it may have been somebody else.
+        let saved = store.save(&key(), Record::empty().after(1), 1).await;
+        assert_eq!(saved.unwrap_err().kind(), StoreErrorKind::Exposed);
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let elsewhere = folder.0.join("elsewhere.json");
+    fs::rename(&path, &elsewhere).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    assert_eq!(store.load(&key()).await.unwrap_err().kind(), StoreErrorKind::Exposed);
+}
+
+#[tokio::test]
+async fn a_folder_that_others_can_write_to_is_refused() {
+    let folder = Folder::new("folder");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    let parent = store.path(&key()).parent().unwrap().to_owned();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o777)).unwrap();
+    let saved = store.save(&key(), Record::empty().after(1), 1).await;
+    assert_eq!(saved.unwrap_err().kind(), StoreErrorKind::Exposed);
+}
+
+#[tokio::test]
+async fn a_record_of_the_future_is_refused_and_not_overwritten() {
+    let folder = Folder::new("future");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    let path = store.path(&key());
+    fs::write(&path, r#"{"version":9,"generation":1}"#).unwrap();
+    assert_eq!(store.load(&key()).await.unwrap_err().kind(), StoreErrorKind::Unreadable);
+    assert!(store.save(&key(), Record::empty().after(1), 1).await.is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"version":9,"generation":1}"#);
+}
+
+#[tokio::test]
+async fn a_write_that_fails_leaves_the_old_record_whole() {
+    let folder = Folder::new("fails");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    let path = store.path(&key());
+    // The new file has nowhere to go: its place is a folder with something in it.
+    let other = Key::credential("https://other.example/", "");
+    fs::create_dir_all(store.path(&other).join("x")).unwrap();
+    assert!(replace(&store.path(&other), b"{}").is_err());
+    let before = fs::read(&path).unwrap();
+    assert_eq!(Record::from_json(&before).unwrap().generation(), 1);
+    let names: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
+}
+
+#[tokio::test]
+async fn clients_are_listed_without_those_that_cannot_be_read() {
+    let folder = Folder::new("clients");
+    let store = folder.store();
+    for issuer in ["https://a.example", "https://b.example"] {
+        store.save(&Key::client(issuer), Record::empty().after(0), 0).await.unwrap();
+    }
+    fs::write(store.path(&Key::client("https://a.example")), "{").unwrap();
+    assert_eq!(store.clients().await.unwrap().len(), 1);
+}
+
+#[test]
+fn the_name_of_an_application_leads_nowhere_else() {
+    if std::env::var_os("TOOLWIRE_AUTH_DIR").is_some() {
+        return;
+    }
+    for name in ["", "..", "../x", "a/b", ".hidden", "a b"] {
+        assert!(FileStore::of(name).is_err(), "{name}");
+    }
+}

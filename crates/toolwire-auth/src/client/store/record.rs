@@ -1,0 +1,390 @@
+//! A record, as it is written.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::{StoreError, StoreErrorKind};
+use crate::{
+    Endpoint, Issuer, Origins, Resource, Secret,
+    client::{
+        register::{AuthMethod, Registration, Source},
+        scopes::Scopes,
+        token::{Credential, DpopKey, GrantKind, KnownEndpoints, TokenType},
+    },
+    clock::unix_seconds,
+    fetch::NamedBy,
+    jose::Algorithm,
+};
+
+/// The form of records that is written and understood here.
+const VERSION: u64 = 1;
+
+/// What is stored under one key: a JSON object. Members that are not known here are kept.
+#[derive(Clone, PartialEq)]
+pub struct Record(Map<String, Value>);
+
+impl Record {
+    /// A record with nothing in it.
+    pub fn empty() -> Self {
+        Self(Map::from_iter([("version".to_owned(), VERSION.into())]))
+    }
+
+    /// Reads what [`to_json`](Self::to_json) has written.
+    ///
+    /// # Errors
+    /// When it is not a record, or one of a version that is not known: it must not be replaced then.
+    pub fn from_json(json: &[u8]) -> Result<Self, StoreError> {
+        let members: Map<String, Value> =
+            serde_json::from_slice(json).map_err(|_| unreadable("it is not a JSON object"))?;
+        match members.get("version").and_then(Value::as_u64) {
+            Some(VERSION) => Ok(Self(members)),
+            Some(other) => {
+                Err(unreadable(&format!("it has the version {other}, and this program knows {VERSION}")))
+            }
+            None => Err(unreadable("it has no version")),
+        }
+    }
+
+    /// The record as text, secrets and all.
+    pub fn to_json(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+
+    /// Which one in a row it is; 0 if it was never stored.
+    pub fn generation(&self) -> u64 {
+        self.0.get("generation").and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// The same as the next one in the row.
+    #[must_use]
+    pub(crate) fn after(mut self, generation: u64) -> Self {
+        self.0.insert("generation".to_owned(), generation.saturating_add(1).into());
+        self
+    }
+
+    /// The issuer that a configured client was bound to at this server.
+    pub(crate) fn bound(&self) -> Option<Issuer> {
+        Issuer::parse(self.0.get("bound")?.as_str()?).ok()
+    }
+
+    pub(crate) fn set_bound(&mut self, issuer: &Issuer) {
+        self.0.insert("bound".to_owned(), issuer.as_str().into());
+    }
+
+    /// Whether there is a credential in it.
+    pub(crate) fn has_credential(&self) -> bool {
+        self.0.contains_key("token")
+    }
+
+    /// Puts a credential in; what else is there stays.
+    pub(crate) fn set_credential(&mut self, credential: &Credential) {
+        let Value::Object(members) = written(credential) else { return };
+        for (name, value) in members {
+            let slot = self.0.entry(name).or_insert(Value::Null);
+            merge(slot, value);
+        }
+        if credential.dpop.is_none() {
+            self.0.remove("dpop");
+        }
+    }
+
+    /// Takes the refresh token out if it is this one, and says whether it was.
+    pub(crate) fn reject_refresh(&mut self, rejected: &Secret) -> bool {
+        let Some(Value::Object(token)) = self.0.get_mut("token") else { return false };
+        let same =
+            token.get("refresh").and_then(Value::as_str).is_some_and(|held| Secret::from(held) == *rejected);
+        if same {
+            token.remove("refresh");
+        }
+        same
+    }
+
+    /// The credential in it.
+    pub(crate) fn credential(&self, trusted: &Origins) -> Result<Credential, StoreError> {
+        let issuer =
+            Issuer::parse(text(&self.0, "issuer")?).map_err(|_| unreadable("its issuer is not valid"))?;
+        let (token, endpoints) = (object(&self.0, "token")?, object(&self.0, "endpoints")?);
+        let resource = self.0.get("resource").and_then(Value::as_str).map(Resource::parse).transpose();
+        let kind = match text(token, "type")? {
+            "DPoP" => TokenType::Dpop,
+            "Bearer" => TokenType::Bearer,
+            _ => return Err(unreadable("its token is of an unknown type")),
+        };
+        let dpop = self.0.get("dpop").and_then(Value::as_object).map(dpop_key).transpose()?;
+        if kind == TokenType::Dpop && dpop.is_none() {
+            return Err(unreadable("the key of its token is missing"));
+        }
+        Ok(Credential {
+            server: text(&self.0, "server")?.to_owned(),
+            resource: resource.map_err(|_| unreadable("its resource is not valid"))?,
+            client: registration(object(&self.0, "client")?, issuer.clone())?,
+            issuer,
+            grant: GrantKind::from_name(text(&self.0, "grant")?)
+                .ok_or_else(|| unreadable("its grant is unknown"))?,
+            requested: scopes(&self.0, "requested")?,
+            granted: scopes(&self.0, "granted")?,
+            access: Secret::from(text(token, "access")?),
+            kind,
+            expires: time(token, "expires"),
+            received: time(token, "received").unwrap_or(SystemTime::UNIX_EPOCH),
+            refresh: token.get("refresh").and_then(Value::as_str).map(Secret::from),
+            dpop,
+            endpoints: KnownEndpoints {
+                token: endpoint(endpoints, "token", trusted)?
+                    .ok_or_else(|| unreadable("it has no endpoint"))?,
+                revocation: endpoint(endpoints, "revocation", trusted)?,
+                found: time(endpoints, "found").unwrap_or(SystemTime::UNIX_EPOCH),
+                named_by: match endpoints.get("namedBy").and_then(Value::as_str) {
+                    Some("application") => NamedBy::Application,
+                    _ => NamedBy::Peer,
+                },
+            },
+        })
+    }
+
+    /// Puts a registration in.
+    pub(crate) fn set_registration(&mut self, registration: &Registration) {
+        self.0.insert("issuer".to_owned(), registration.issuer.as_str().into());
+        self.0.insert("client".to_owned(), client(registration));
+    }
+
+    /// The registration in it, if it is one.
+    pub(crate) fn registration(&self) -> Result<Registration, StoreError> {
+        let issuer =
+            Issuer::parse(text(&self.0, "issuer")?).map_err(|_| unreadable("its issuer is not valid"))?;
+        registration(object(&self.0, "client")?, issuer)
+    }
+}
+
+/// Replaces members, and keeps those that only the old value has.
+fn merge(slot: &mut Value, new: Value) {
+    match (slot, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (name, value) in new {
+                if value.is_null() {
+                    old.remove(&name);
+                } else {
+                    old.insert(name, value);
+                }
+            }
+        }
+        (slot, new) => *slot = new,
+    }
+}
+
+fn written(credential: &Credential) -> Value {
+    let seconds = |time: SystemTime| unix_seconds(time);
+    let endpoints = &credential.endpoints;
+    let mut all = json!({
+        "server": credential.server,
+        "resource": credential.resource.as_ref().map(Resource::as_str),
+        "issuer": credential.issuer.as_str(),
+        "client": client(&credential.client),
+        "grant": credential.grant.name(),
+        "requested": credential.requested.iter().collect::<Vec<_>>(),
+        "granted": credential.granted.iter().collect::<Vec<_>>(),
+        "token": {
+            "access": credential.access.expose(),
+            "type": credential.kind.scheme(),
+            "expires": credential.expires.map(seconds),
+            "received": seconds(credential.received),
+            "refresh": credential.refresh.as_ref().map(Secret::expose),
+        },
+        "endpoints": {
+            "token": endpoints.token.as_str(),
+            "revocation": endpoints.revocation.as_ref().map(Endpoint::as_str),
+            "found": seconds(endpoints.found),
+            "namedBy": if endpoints.named_by == NamedBy::Application { "application" } else { "peer" },
+        },
+    });
+    if let Some(key) = &credential.dpop {
+        all["dpop"] = json!({
+            "key": BASE64_STANDARD.encode(key.to_pkcs8()),
+            "algorithm": key.algorithm().name(),
+            "thumbprint": key.thumbprint(),
+        });
+    }
+    all
+}
+
+fn client(registration: &Registration) -> Value {
+    // What the application brings along is not ours to keep.
+    let secret = registration.secret.as_ref().filter(|_| registration.source == Source::Dynamic);
+    json!({
+        "id": registration.client_id,
+        "source": match registration.source {
+            Source::Configured => "configured",
+            Source::Document => "document",
+            Source::Dynamic => "dynamic",
+        },
+        "secret": secret.map(Secret::expose),
+        "secretExpires": registration.secret_expires.map(unix_seconds),
+        "method": registration.method.name(),
+        "redirects": registration.redirects,
+    })
+}
+
+fn registration(client: &Map<String, Value>, issuer: Issuer) -> Result<Registration, StoreError> {
+    let source = match text(client, "source")? {
+        "configured" => Source::Configured,
+        "document" => Source::Document,
+        "dynamic" => Source::Dynamic,
+        _ => return Err(unreadable("its client is of an unknown kind")),
+    };
+    let redirects = client.get("redirects").and_then(Value::as_array);
+    Ok(Registration {
+        issuer,
+        client_id: text(client, "id")?.to_owned(),
+        source,
+        secret: client.get("secret").and_then(Value::as_str).map(Secret::from),
+        secret_expires: time(client, "secretExpires"),
+        method: AuthMethod::from_name(text(client, "method")?)
+            .ok_or_else(|| unreadable("its client authenticates in an unknown way"))?,
+        redirects: redirects.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+    })
+}
+
+fn dpop_key(members: &Map<String, Value>) -> Result<DpopKey, StoreError> {
+    let invalid = || unreadable("the key of its token is not valid");
+    let der = BASE64_STANDARD.decode(text(members, "key")?).map_err(|_| invalid())?;
+    let algorithm = Algorithm::from_name(text(members, "algorithm")?).ok_or_else(invalid)?;
+    DpopKey::pkcs8(&zeroize::Zeroizing::new(der), algorithm).map_err(|_| invalid())
+}
+
+fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<&'a str, StoreError> {
+    members.get(name).and_then(Value::as_str).ok_or_else(|| unreadable(&format!("it has no {name:?}")))
+}
+
+fn object<'a>(members: &'a Map<String, Value>, name: &str) -> Result<&'a Map<String, Value>, StoreError> {
+    members.get(name).and_then(Value::as_object).ok_or_else(|| unreadable(&format!("it has no {name:?}")))
+}
+
+fn scopes(members: &Map<String, Value>, name: &str) -> Result<Scopes, StoreError> {
+    let list = members.get(name).and_then(Value::as_array);
+    Scopes::new(list.into_iter().flatten().filter_map(Value::as_str))
+        .ok_or_else(|| unreadable("its scopes are not valid"))
+}
+
+fn time(members: &Map<String, Value>, name: &str) -> Option<SystemTime> {
+    let seconds = members.get(name)?.as_u64()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
+
+fn endpoint(
+    members: &Map<String, Value>,
+    name: &str,
+    trusted: &Origins,
+) -> Result<Option<Endpoint>, StoreError> {
+    let Some(text) = members.get(name).and_then(Value::as_str) else { return Ok(None) };
+    Endpoint::parse_trusting(text, trusted)
+        .map(Some)
+        .map_err(|_| unreadable("one of its endpoints is not valid"))
+}
+
+fn unreadable(why: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Unreadable, format!("the record cannot be used: {why}"))
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("generation", &self.generation()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A credential with marked secrets.
+    pub(crate) fn credential() -> Credential {
+        let issuer = Issuer::parse("https://login.example").unwrap();
+        Credential {
+            server: "https://files.example/mcp".to_owned(),
+            resource: Some(Resource::parse("https://files.example/mcp").unwrap()),
+            client: Registration {
+                issuer: issuer.clone(),
+                client_id: "client".to_owned(),
+                source: Source::Dynamic,
+                secret: Some(Secret::from("marked-secret")),
+                secret_expires: None,
+                method: AuthMethod::ClientSecretBasic,
+                redirects: vec!["http://127.0.0.1:17853/callback".to_owned()],
+            },
+            issuer,
+            grant: GrantKind::AuthorizationCode,
+            requested: Scopes::new(["a", "b"]).unwrap(),
+            granted: Scopes::new(["a"]).unwrap(),
+            access: Secret::from("marked-access"),
+            kind: TokenType::Bearer,
+            expires: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2_000)),
+            received: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000),
+            refresh: Some(Secret::from("marked-refresh")),
+            dpop: None,
+            endpoints: KnownEndpoints {
+                token: Endpoint::parse("https://login.example/token").unwrap(),
+                revocation: None,
+                found: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000),
+                named_by: NamedBy::Peer,
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_of_it_is_shown() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        let record = Record::from_json(record.after(6).to_json().as_bytes()).unwrap();
+        assert_eq!(record.generation(), 7);
+        assert!(!format!("{record:?}").contains("marked"));
+        let read = record.credential(&Origins::none()).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", credential()));
+        assert_eq!((read.access, read.refresh), (credential().access, credential().refresh));
+        assert_eq!(read.client, credential().client);
+    }
+
+    #[test]
+    fn unknown_members_are_kept_and_unknown_versions_refused() {
+        let mut record = Record::from_json(br#"{"version":1,"token":{"new":1},"more":[2]}"#).unwrap();
+        record.set_credential(&credential());
+        let again = Record::from_json(record.to_json().as_bytes()).unwrap();
+        assert_eq!((&again.0["more"], &again.0["token"]["new"]), (&json!([2]), &json!(1)));
+        for text in [r#"{"version":2}"#, "{}", "[]", "", r#"{"version":"1"}"#] {
+            let error = Record::from_json(text.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_token_is_taken_out_only_if_it_is_the_rejected_one() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        assert!(!record.reject_refresh(&Secret::from("another")));
+        assert!(record.reject_refresh(&Secret::from("marked-refresh")));
+        assert!(record.credential(&Origins::none()).unwrap().refresh.is_none());
+    }
+
+    #[test]
+    fn the_secret_of_a_configured_client_is_not_kept() {
+        let mut configured = credential();
+        configured.client.source = Source::Configured;
+        let mut record = Record::empty();
+        record.set_credential(&configured);
+        assert!(!record.to_json().contains("marked-secret"));
+    }
+
+    #[test]
+    fn a_damaged_record_is_refused_and_not_guessed_at() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        for member in ["issuer", "client", "grant", "token", "endpoints", "server"] {
+            let mut damaged = record.clone();
+            damaged.0.insert(member.to_owned(), json!(5));
+            assert!(damaged.credential(&Origins::none()).is_err(), "{member}");
+        }
+    }
+}

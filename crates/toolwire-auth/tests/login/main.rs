@@ -1,0 +1,5 @@
+//! Logging in, using and renewing against a small authorization server on this machine.
+
+mod attacks;
+mod renewal;
+mod world;
