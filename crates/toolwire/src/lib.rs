@@ -17,6 +17,7 @@
 //! | `http-tls` | no | TLS for both |
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
+//! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves |
 //!
 //! # A server
 //!
@@ -37,6 +38,8 @@
 //! }
 //! ```
 
+#[cfg(any(feature = "auth-server", feature = "auth-client"))]
+pub use toolwire_auth as auth;
 #[cfg(feature = "client")]
 pub use toolwire_client::Client;
 #[cfg(feature = "macros")]
@@ -189,3 +192,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/asking.md")]
 struct AskingGuide;
+
+/// Compiles and runs the blocks of the guide to protecting a server.
+#[cfg(all(doctest, feature = "auth-server", feature = "macros"))]
+#[doc = include_str!("../../../docs/protect.md")]
+struct ProtectGuide;

@@ -69,7 +69,7 @@ impl Challenges {
     }
 
     /// The request is not understood.
-    pub(super) fn malformed(&self, why: &str) -> Denied {
+    pub(super) fn malformed(&self, why: &'static str) -> Denied {
         self.denied(StatusCode::BAD_REQUEST, Some(Fault::InvalidRequest), &Scopes::new(), why)
     }
 
@@ -79,7 +79,13 @@ impl Challenges {
         self.denied(StatusCode::UNAUTHORIZED, Some(fault), &Scopes::new(), message)
     }
 
-    fn denied(&self, status: StatusCode, fault: Option<Fault>, needs: &Scopes, message: &str) -> Denied {
+    fn denied(
+        &self,
+        status: StatusCode,
+        fault: Option<Fault>,
+        needs: &Scopes,
+        message: &'static str,
+    ) -> Denied {
         let mut denied = Denied::new(status, message);
         // A set that would be too large names at least what this operation needs.
         let scopes = self.scopes.union(needs).unwrap_or_else(|_| needs.clone());

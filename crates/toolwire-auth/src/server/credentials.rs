@@ -43,7 +43,7 @@ pub(super) fn take(parts: &mut Parts) -> Result<Credentials, Malformed> {
 struct Repeated;
 
 fn take_one(headers: &mut HeaderMap, name: HeaderName) -> Result<Option<HeaderValue>, Repeated> {
-    let http::header::Entry::Occupied(entry) = headers.entry(name) else { return Ok(None) };
+    let header::Entry::Occupied(entry) = headers.entry(name) else { return Ok(None) };
     let (_, mut values) = entry.remove_entry_mult();
     let first = values.next();
     if values.next().is_some() { Err(Repeated) } else { Ok(first) }

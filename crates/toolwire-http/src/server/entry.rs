@@ -121,17 +121,6 @@ impl Shared {
         response
     }
 
-    /// Adds what the guard has to say to the response of a request that was let in.
-    pub(super) fn conclude(&self, guard: &dyn Guard, parts: &Parts, response: &mut Response<Body>) {
-        if let Some(lack) = response.extensions_mut().remove::<Lack>() {
-            let principal = parts.extensions.get::<Principal>();
-            let denied = guard.challenge(&Lacking { lack: &lack, principal, legacy: is_legacy(parts) });
-            *response.status_mut() = denied.status;
-            response.headers_mut().extend(denied.headers);
-        }
-        guard.answered(response.headers_mut());
-    }
-
     /// Whether anything is served at a path.
     fn serves(&self, path: &str) -> bool {
         #[cfg(feature = "sse2024")]
@@ -140,6 +129,17 @@ impl Shared {
         }
         self.config.path.as_ref().is_none_or(|here| path == here)
     }
+}
+
+/// Adds what the guard has to say to the response of a request that was let in.
+pub(super) fn conclude(guard: &dyn Guard, parts: &Parts, response: &mut Response<Body>) {
+    if let Some(lack) = response.extensions_mut().remove::<Lack>() {
+        let principal = parts.extensions.get::<Principal>();
+        let denied = guard.challenge(&Lacking { lack: &lack, principal, legacy: is_legacy(parts) });
+        *response.status_mut() = denied.status;
+        response.headers_mut().extend(denied.headers);
+    }
+    guard.answered(response.headers_mut());
 }
 
 /// Whether a request does not say that it is of 2026-07-28 or later.

@@ -32,7 +32,7 @@ use super::{
     cors,
     drain::{comes_back, is_late, leaving},
     edge::{self, Gate, Head},
-    entry::{Entering, Entry},
+    entry::{Entering, Entry, conclude},
     guard,
     io::Serving,
     legacy::{LegacyEndpoint, PendingResponse},
@@ -208,7 +208,7 @@ impl Shared {
             Box::pin(self.route(&parts, &head, body.as_mut())).await
         };
         if let Some(guard) = guard {
-            self.conclude(guard, &parts, &mut response);
+            conclude(guard, &parts, &mut response);
         }
         self.sent(&mut parts, response, serving)
     }

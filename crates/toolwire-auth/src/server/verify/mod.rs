@@ -32,9 +32,11 @@ pub use self::{
     introspection::{DangerousIntrospection, Introspection},
     jwks::{FETCH_PAUSE, MAX_FRESH, MAX_STALE, MIN_FRESH},
     jwt::{DangerousJwt, Jwt},
-    seen::{MAX_SEEN, MAX_SEEN_AGE, Seen},
+    seen::MAX_SEEN_AGE,
     static_keys::{MAX_STATIC_KEYS, StaticKeys, StaticKeysError},
 };
+
+pub(crate) use self::seen::Seen;
 
 /// How far the clocks of an issuer and of this server may be apart.
 pub const LEEWAY: Duration = Duration::from_secs(60);
@@ -45,7 +47,7 @@ pub const LEEWAY: Duration = Duration::from_secs(60);
 /// only their issuer understands, any function from a [`PresentedToken`] to a future does as well:
 ///
 /// ```
-/// use toolwire_auth::server::verify::{Audience, Expiry, Invalid, PresentedToken, Verified, Verify};
+/// use toolwire_auth::server::{Audience, Expiry, Invalid, PresentedToken, Verified, Verify};
 ///
 /// fn verifier() -> impl Verify {
 ///     |token: PresentedToken| async move {

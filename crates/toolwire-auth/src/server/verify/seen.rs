@@ -8,13 +8,13 @@ use std::{
 };
 
 /// How many tokens are remembered. Each takes some hundred bytes and what was found out about it.
-pub const MAX_SEEN: usize = 4_096;
+const MAX_SEEN: usize = 4_096;
 
 /// How long something is remembered about a token at most, and so how long a token works after it was revoked.
 pub const MAX_SEEN_AGE: Duration = Duration::from_secs(60);
 
 /// What was found out about tokens, by the SHA-256 of each. The tokens themselves are not kept.
-pub struct Seen<T> {
+pub(crate) struct Seen<T> {
     kept: Mutex<Kept<T>>,
 }
 
@@ -27,12 +27,12 @@ struct Kept<T> {
 
 impl<T: Clone> Seen<T> {
     /// Remembers nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { kept: Mutex::new(Kept { found: HashMap::new(), order: VecDeque::new() }) }
     }
 
     /// What was found out about a token.
-    pub fn get(&self, digest: &[u8; 32], now: SystemTime) -> Option<T> {
+    pub(crate) fn get(&self, digest: &[u8; 32], now: SystemTime) -> Option<T> {
         let mut kept = self.lock();
         let (found, until) = kept.found.get(digest)?;
         // When the clock was set back, nobody knows how old it is.
@@ -45,7 +45,7 @@ impl<T: Clone> Seen<T> {
     }
 
     /// Remembers something about a token, until `until` but for no longer than [`MAX_SEEN_AGE`].
-    pub fn put(&self, digest: [u8; 32], found: T, until: SystemTime, now: SystemTime) {
+    pub(crate) fn put(&self, digest: [u8; 32], found: T, until: SystemTime, now: SystemTime) {
         let until = until.min(now + MAX_SEEN_AGE);
         if until <= now {
             return;

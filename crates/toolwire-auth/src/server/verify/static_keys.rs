@@ -21,13 +21,13 @@ const MIN_KEY_BYTES: usize = 16;
 /// those that begin with `#` do not count. Only digests of the keys are kept.
 ///
 /// ```
-/// use toolwire_auth::server::verify::StaticKeys;
+/// use toolwire_auth::server::StaticKeys;
 ///
 /// let keys = StaticKeys::parse("
 ///     alice   files:read,files:write  T1p0q8ZkX3mVYw7bJrK5
 ///     bob     -                       9uE2sLhQ6nFdGc4aRtMv
 /// ")?;
-/// # Ok::<(), toolwire_auth::server::verify::StaticKeysError>(())
+/// # Ok::<(), toolwire_auth::server::StaticKeysError>(())
 /// ```
 #[derive(Clone)]
 pub struct StaticKeys {

@@ -1,0 +1,326 @@
+//! The guard: from the head of a request to whoever has sent it.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, request::Parts};
+use toolwire_http::server::{Admission, Denied, Documents, Guard, Lacking};
+use toolwire_server::{Principal, Scopes};
+
+use super::{
+    challenge::{Challenges, Fault, unavailable},
+    credentials::{self, Credentials},
+    dpop::Proofs,
+    metadata::Metadata,
+    tokens::Tokens,
+    verify::{
+        Audience, Expiry, Invalid, LEEWAY, MAX_SEEN_AGE, PresentedToken, Scheme, Seen, Unavailable, Verified,
+        Verify, VerifyError,
+    },
+};
+use crate::{Issuer, clock::Clock, dpop::ProofError};
+
+/// Lets in those who have a token for this server. Made by [`ResourceServer`](super::ResourceServer); clones are the same
+/// guard.
+///
+/// Whatever a verifier says, a token counts only if its issuer, its audience and its expiry are right. Verified tokens are
+/// remembered for a minute, by their digests.
+#[derive(Clone, Debug)]
+pub struct ResourceGuard(Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) resource: String,
+    pub(super) issuers: Vec<IssuerEntry>,
+    pub(super) challenges: Challenges,
+    pub(super) metadata: Metadata,
+    pub(super) proofs: Option<Proofs>,
+    pub(super) optional: bool,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) seen: Seen<Known>,
+    /// Set when somebody may exchange tokens.
+    pub(super) tokens: OnceLock<Tokens>,
+}
+
+/// An issuer and what verifies its tokens.
+pub(super) struct IssuerEntry {
+    pub(super) issuer: Issuer,
+    pub(super) verifier: Box<dyn Verify>,
+}
+
+/// What is known of a token that is valid.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    principal: Principal,
+    /// The thumbprint of the key that the token is bound to.
+    pub(super) key: Option<Arc<str>>,
+}
+
+/// Why a token does not let anybody in.
+enum Refusal {
+    Verify(VerifyError),
+    Proof(ProofError),
+}
+
+impl ResourceGuard {
+    pub(super) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// Gets what the first token would have to wait for: keys and metadata of the issuers.
+    ///
+    /// # Errors
+    /// When an issuer does not answer as it should. The guard works all the same, and tries again with the next token.
+    pub async fn warm_up(&self) -> Result<(), Unavailable> {
+        for entry in &self.0.issuers {
+            entry.verifier.warm_up().await?;
+        }
+        Ok(())
+    }
+
+    /// The paths of the metadata, each with a service that answers there, for routers that send only one path to the
+    /// endpoint.
+    ///
+    /// ```
+    /// # use toolwire_auth::server::{Invalid, PresentedToken, ResourceServer, Verified};
+    /// # use toolwire_http::server::HttpService;
+    /// # fn app(mcp: HttpService) -> Result<axum::Router, Box<dyn std::error::Error>> {
+    /// # let guard = ResourceServer::new("https://files.example/mcp", "https://login.example")
+    /// #     .verify(|_: PresentedToken| async { Err::<Verified, _>(Invalid::new("never")) }).build()?;
+    /// let mut app = axum::Router::new().route_service("/mcp", mcp);
+    /// for (path, metadata) in guard.metadata_routes() {
+    ///     app = app.route_service(&path, metadata);
+    /// }
+    /// # Ok(app)
+    /// # }
+    /// ```
+    pub fn metadata_routes(&self) -> impl Iterator<Item = (String, Documents)> {
+        let documents = Documents::new(self.clone());
+        self.0.metadata.paths().iter().map(move |path| (path.clone(), documents.clone()))
+    }
+
+    pub(super) fn inner(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Guard for ResourceGuard {
+    fn resource(&self) -> &str {
+        &self.0.resource
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.0.challenges.scopes
+    }
+
+    fn document(&self, path: &str) -> Option<Response<Bytes>> {
+        self.0.metadata.document(path)
+    }
+
+    fn admit<'a>(&'a self, parts: &mut Parts) -> Admission<'a> {
+        let inner = &*self.0;
+        let Credentials { token, proof } = match credentials::take(parts) {
+            Ok(credentials) => credentials,
+            Err(malformed) => {
+                tracing::debug!(why = malformed.0, "the credentials of a request are malformed");
+                return Admission::denied(inner.challenges.malformed(malformed.0));
+            }
+        };
+        let Some(token) = token else {
+            return if inner.optional {
+                Admission::admitted(None)
+            } else {
+                Admission::denied(inner.challenges.nobody(&Scopes::new()))
+            };
+        };
+        let now = inner.clock.now();
+        match inner.seen.get(token.digest(), now) {
+            Some(known) if !inner.needs_proof(&token, &known) => {
+                Admission::Known(Ok(Some(inner.let_in(&token, known, now))))
+            }
+            known => {
+                let method = parts.method.clone();
+                Admission::Pending(Box::pin(async move {
+                    inner.identify(&token, known, &method, proof.as_ref(), now).await.map(Some)
+                }))
+            }
+        }
+    }
+
+    fn challenge(&self, lacking: &Lacking<'_>) -> Denied {
+        let (challenges, needs) = (&self.0.challenges, lacking.lack.needs());
+        match lacking.principal {
+            None => challenges.nobody(needs),
+            Some(who) if lacking.legacy => {
+                // Those clients ask for nothing but what a challenge names, and would lose what they have.
+                let both = needs.union(who.scopes());
+                challenges.insufficient(both.as_ref().unwrap_or(needs))
+            }
+            Some(_) => challenges.insufficient(needs),
+        }
+    }
+
+    fn answered(&self, headers: &mut HeaderMap) {
+        if let Some(proofs) = &self.0.proofs {
+            proofs.give_nonce(headers, self.0.clock.now());
+        }
+    }
+}
+
+impl Inner {
+    /// Says who a token stands for, or what its client is told instead.
+    async fn identify(
+        &self,
+        token: &PresentedToken,
+        known: Option<Known>,
+        method: &Method,
+        proof: Option<&HeaderValue>,
+        now: SystemTime,
+    ) -> Result<Principal, Box<Denied>> {
+        let identified = async {
+            let known = match known {
+                Some(known) => known,
+                None => self.verify(token, now).await.map_err(Refusal::Verify)?,
+            };
+            self.prove(token, &known, method, proof, now).await?;
+            Ok(self.let_in(token, known, now))
+        };
+        identified.await.map_err(|refusal| Box::new(self.denied(&refusal)))
+    }
+
+    fn let_in(&self, token: &PresentedToken, known: Known, now: SystemTime) -> Principal {
+        if let Some(tokens) = self.tokens.get() {
+            tokens.keep(&known.principal, token, now);
+        }
+        known.principal
+    }
+
+    /// Has a token verified by those who may know it, and checks what they say.
+    async fn verify(&self, token: &PresentedToken, now: SystemTime) -> Result<Known, VerifyError> {
+        let several = self.issuers.len() > 1;
+        let mut refused = VerifyError::Invalid(Invalid::new("it is of no issuer that is known here"));
+        for entry in &self.issuers {
+            if several && !entry.verifier.may_know(token) {
+                continue;
+            }
+            let verified = entry.verifier.verify(token, now).await;
+            match verified.and_then(|verified| self.judge(entry, verified, now).map_err(Into::into)) {
+                Ok((known, until)) => {
+                    self.seen.put(*token.digest(), known.clone(), until, now);
+                    return Ok(known);
+                }
+                // That one issuer does not answer must not become a refusal: the token may be one of its own.
+                Err(VerifyError::Invalid(_)) if matches!(refused, VerifyError::Unavailable(_)) => {}
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Checks issuer, audience and expiry, whatever the verifier has done.
+    fn judge(
+        &self,
+        entry: &IssuerEntry,
+        verified: Verified,
+        now: SystemTime,
+    ) -> Result<(Known, SystemTime), Invalid> {
+        let configured = entry.issuer.as_str();
+        let issuer = verified.issuer.as_deref().unwrap_or(configured);
+        if !entry.verifier.accepts_issuer(configured, issuer) {
+            return Err(Invalid::new("it is of another issuer"));
+        }
+        let is_ours =
+            |audience: &String| *audience == self.resource || entry.verifier.audiences().contains(audience);
+        match &verified.audience {
+            Audience::Is(audiences) if !audiences.iter().any(is_ours) => {
+                return Err(Invalid::new("it is for another audience"));
+            }
+            Audience::Is(_) | Audience::Vouched => {}
+        }
+        let (expires_at, until) = match verified.expiry {
+            Expiry::At(expiry) if expiry.checked_add(LEEWAY).is_none_or(|end| end <= now) => {
+                return Err(Invalid::new("it has expired"));
+            }
+            Expiry::At(expiry) => (Some(expiry), expiry + LEEWAY),
+            Expiry::Unknown => (None, now + MAX_SEEN_AGE),
+        };
+        if verified.subject.is_empty() {
+            return Err(Invalid::new("it is of nobody"));
+        }
+        let scopes = Scopes::of(&verified.scopes)
+            .map_err(|error| Invalid::new(format!("its scopes cannot be read: {error}")))?;
+        let mut principal =
+            Principal::builder(verified.subject).issuer(issuer).scopes(scopes).claims(verified.claims);
+        if let Some(client) = verified.client_id {
+            principal = principal.client_id(client);
+        }
+        if let Some(expiry) = expires_at {
+            principal = principal.expires_at(expiry);
+        }
+        Ok((Known { principal: principal.build(), key: verified.key.map(Into::into) }, until))
+    }
+
+    /// Whether a token counts only with a proof, or does not count as it was presented.
+    fn needs_proof(&self, token: &PresentedToken, known: &Known) -> bool {
+        known.key.is_some()
+            || token.scheme() == Scheme::Dpop
+            || self.proofs.as_ref().is_some_and(|proofs| proofs.required)
+    }
+
+    async fn prove(
+        &self,
+        token: &PresentedToken,
+        known: &Known,
+        method: &Method,
+        proof: Option<&HeaderValue>,
+        now: SystemTime,
+    ) -> Result<(), Refusal> {
+        if !self.needs_proof(token, known) {
+            return Ok(());
+        }
+        let invalid = |why| Err(Refusal::Verify(Invalid::new(why).into()));
+        let Some(proofs) = &self.proofs else {
+            return invalid("it is bound to a key, and nobody here checks proofs");
+        };
+        if known.key.is_some() && token.scheme() == Scheme::Bearer {
+            return invalid("it is bound to a key, and was sent as if it were not");
+        }
+        if known.key.is_none() && token.scheme() == Scheme::Bearer {
+            return invalid("it is not bound to a key, and has to be");
+        }
+        proofs.check(token, known, method.as_str(), proof, now).await.map_err(Refusal::Proof)
+    }
+
+    /// What a client is told. Which check has failed is for the log.
+    fn denied(&self, refusal: &Refusal) -> Denied {
+        match refusal {
+            Refusal::Verify(VerifyError::Invalid(why)) => {
+                tracing::debug!(%why, "a token was refused");
+                self.challenges.invalid_token()
+            }
+            Refusal::Verify(VerifyError::Unavailable(why)) => {
+                tracing::warn!(%why, "a token cannot be verified now");
+                unavailable(why)
+            }
+            Refusal::Proof(why) => {
+                tracing::debug!(%why, "a proof was refused");
+                let nonce = matches!(why, ProofError::UseNonce);
+                self.challenges.proof(if nonce { Fault::UseNonce } else { Fault::InvalidProof })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let issuers: Vec<&Issuer> = self.issuers.iter().map(|entry| &entry.issuer).collect();
+        f.debug_struct("ResourceGuard")
+            .field("resource", &self.resource)
+            .field("issuers", &issuers)
+            .field("optional", &self.optional)
+            .finish_non_exhaustive()
+    }
+}

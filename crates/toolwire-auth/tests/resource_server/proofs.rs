@@ -1,0 +1,116 @@
+//! Tokens that are bound to a key.
+
+use std::{
+    sync::atomic::{AtomicU8, Ordering},
+    time::SystemTime,
+};
+
+use http::{Response, StatusCode};
+use serde_json::json;
+use toolwire_auth::{
+    challenge,
+    dpop::Proof,
+    jose::PrivateKey,
+    server::{Dpop, ResourceServer},
+};
+use toolwire_http::server::{Body, HttpService};
+
+use crate::kit::*;
+
+fn bound(key: &PrivateKey) -> String {
+    token(&[("cnf", json!({ "jkt": key.public_key().thumbprint().to_string() }))])
+}
+
+fn proof(key: &PrivateKey, token: &str, nonce: Option<&str>) -> String {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let entropy = [NEXT.fetch_add(1, Ordering::Relaxed); 16];
+    let mut proof =
+        Proof::new("POST", &RESOURCE.parse().unwrap(), SystemTime::now(), entropy).access_token(token);
+    if let Some(nonce) = nonce {
+        proof = proof.nonce(nonce);
+    }
+    proof.sign(key).unwrap()
+}
+
+async fn show(service: &HttpService, scheme: &str, token: &str, proof: Option<&str>) -> Response<Body> {
+    let mut request = request("whoami").header("authorization", format!("{scheme} {token}"));
+    if let Some(proof) = proof {
+        request = request.header("dpop", proof);
+    }
+    send(service, request, &message("whoami")).await
+}
+
+fn error(response: &Response<Body>, scheme: &str) -> Option<String> {
+    let challenges = challenge::parse(response.headers());
+    let found = challenges.iter().find(|challenge| challenge.is(scheme))?;
+    found.error().map(str::to_owned)
+}
+
+fn guarded(describe: impl FnOnce(ResourceServer) -> ResourceServer) -> HttpService {
+    service(&describe(described()).build().unwrap())
+}
+
+#[tokio::test]
+async fn a_bound_token_counts_with_a_fresh_proof_of_its_key_and_in_no_other_way() {
+    let service = guarded(|server| server.dpop(Dpop::accepted()));
+    let (mine, other) = (key("c"), key("c"));
+    let token = bound(&mine);
+    let good = proof(&mine, &token, None);
+    let response = show(&service, "DPoP", &token, Some(&good)).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    for (what, scheme, proof) in [
+        ("used before", "DPoP", Some(good)),
+        ("of another key", "DPoP", Some(proof(&other, &token, None))),
+        ("for another token", "DPoP", Some(proof(&mine, "other", None))),
+        ("none", "DPoP", None),
+    ] {
+        let response = show(&service, scheme, &token, proof.as_deref()).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{what}");
+        assert_eq!(error(&response, "DPoP").as_deref(), Some("invalid_dpop_proof"), "{what}");
+    }
+    let as_bearer = show(&service, "Bearer", &token, Some(&proof(&mine, &token, None))).await;
+    assert_eq!(as_bearer.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(error(&as_bearer, "Bearer").as_deref(), Some("invalid_token"));
+    // A token that is bound to nothing is taken here, but not as if it were.
+    assert_eq!(call(&service, "whoami", &crate::kit::token(&[])).await.status(), StatusCode::OK);
+    let unbound = crate::kit::token(&[]);
+    let pretended = show(&service, "DPoP", &unbound, Some(&proof(&mine, &unbound, None))).await;
+    assert_eq!(pretended.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn where_nobody_checks_proofs_a_bound_token_is_refused() {
+    let service = guarded(|server| server);
+    let mine = key("c");
+    let token = bound(&mine);
+    for scheme in ["Bearer", "DPoP"] {
+        let response = show(&service, scheme, &token, Some(&proof(&mine, &token, None))).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn where_proofs_are_required_nothing_else_is_offered() {
+    let service = guarded(|server| server.dpop(Dpop::required()));
+    let response = send(&service, request("whoami"), &message("whoami")).await;
+    let challenge = challenged(&response);
+    assert!(challenge.is("DPoP"));
+    assert!(challenge.get("algs").unwrap().contains("ES256"));
+    assert_eq!(call(&service, "whoami", &token(&[])).await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_nonce_is_asked_for_once_and_given_with_every_answer() {
+    let service = guarded(|server| server.dpop(Dpop::required().nonces([[7; 32]]).unwrap()));
+    let mine = key("c");
+    let token = bound(&mine);
+    let first = show(&service, "DPoP", &token, Some(&proof(&mine, &token, None))).await;
+    assert_eq!(first.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(error(&first, "DPoP").as_deref(), Some("use_dpop_nonce"));
+    let nonce = first.headers()["dpop-nonce"].to_str().unwrap().to_owned();
+    let second = show(&service, "DPoP", &token, Some(&proof(&mine, &token, Some(&nonce)))).await;
+    assert_eq!(second.status(), StatusCode::OK);
+    assert!(second.headers().contains_key("dpop-nonce"));
+    let made_up = show(&service, "DPoP", &token, Some(&proof(&mine, &token, Some("made-up")))).await;
+    assert_eq!(error(&made_up, "DPoP").as_deref(), Some("use_dpop_nonce"));
+}
