@@ -177,8 +177,7 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
     let nowhere = Redirects { registered: Vec::new(), used: String::new() };
     let plan = driver::plan(server, Way::Browser(nowhere), false, None).await;
     let client = recorded(&plan, &credential.client);
-    let named_by =
-        if endpoint.same_origin(&endpoints.token) { endpoints.named_by } else { NamedBy::Peer };
+    let named_by = if endpoint.same_origin(&endpoints.token) { endpoints.named_by } else { NamedBy::Peer };
     let refresh = credential.refresh.as_ref().map(|token| (token, TokenHint::Refresh));
     // A token that renews nothing any more is the lesser evil, so the other one comes first and both are tried.
     let tokens: Vec<(&Secret, TokenHint)> =

@@ -80,12 +80,7 @@ impl Drop for Ready {
 }
 
 /// What a flow is to do for a server, by what was configured and what is stored.
-pub(super) async fn plan(
-    server: &Server,
-    way: Way,
-    may_ask: bool,
-    stored: Option<Arc<Credential>>,
-) -> Plan {
+pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Option<Arc<Credential>>) -> Plan {
     let config = &server.config;
     let clients = config.store.clients().await.unwrap_or_else(|error| {
         server.tell_store("the registered clients cannot be used", &error);
