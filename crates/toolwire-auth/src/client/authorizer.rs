@@ -104,9 +104,18 @@ impl Attempt for Try {
 }
 
 fn unauthorized(error: AuthError) -> Unauthorized {
-    let temporary = error.is_temporary();
+    use AuthErrorKind as Kind;
+
+    let status = match error.kind {
+        Kind::Unavailable => None,
+        Kind::ScopesNeeded { .. } | Kind::StepUpFutile | Kind::StepUpLimit => Some(StatusCode::FORBIDDEN),
+        _ => Some(StatusCode::UNAUTHORIZED),
+    };
     let unauthorized = Unauthorized::new(error);
-    if temporary { unauthorized } else { unauthorized.with_status(StatusCode::UNAUTHORIZED) }
+    match status {
+        Some(status) => unauthorized.with_status(status),
+        None => unauthorized,
+    }
 }
 
 impl Try {
@@ -219,6 +228,9 @@ impl Try {
         let wanted = scopes_of(&challenges);
         self.patience.step_up()?;
         let ask = self.server.more_scopes(&operation(hop), &wanted)?;
+        if !self.server.has_way() {
+            return Err(self.scopes_needed(&wanted));
+        }
         self.patience.authorization()?;
         let cause = Cause::Lack(challenges, ask);
         let held = if self.server.asks_a_person() {
@@ -228,6 +240,15 @@ impl Try {
         };
         self.new_since.get_or_insert(held.serial);
         Ok(Verdict::Again)
+    }
+
+    /// More scopes are wanted, and nobody can be asked for them.
+    fn scopes_needed(&self, wanted: &Scopes) -> AuthError {
+        let granted = self.used.as_ref().map_or_else(Scopes::none, |held| held.credential.granted.clone());
+        let lacking = wanted.iter().filter(|scope| !granted.contains(scope));
+        let scopes = Scopes::new(lacking).unwrap_or_else(|| wanted.clone());
+        let detail = format!("the token lacks the scopes \"{scopes}\"; log in again, and ask for them");
+        AuthError::new(AuthErrorKind::ScopesNeeded { scopes }, Step::Use, detail)
     }
 
     /// Gets a credential in place of none, or of one that was refused.
@@ -250,7 +271,7 @@ impl Try {
                 Err(error) => failed = Some(error),
             }
         }
-        if !may_ask {
+        if !may_ask || !self.server.has_way() {
             return Err(failed.unwrap_or_else(|| login_needed("the server asks for one")));
         }
         self.patience.authorization()?;

@@ -157,8 +157,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Opens a page of the web: as one argument, by no shell.
-fn open(url: &str) -> io::Result<()> {
+/// Opens a page of the web, with what `$BROWSER` names or what the system has: as one argument, by no shell.
+///
+/// # Errors
+/// When it is not a page of the web, or no browser can be started.
+pub fn open(url: &str) -> io::Result<()> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err(io::Error::other("it is not a page of the web"));
     }
