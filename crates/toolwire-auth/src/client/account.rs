@@ -43,6 +43,8 @@ pub struct LoggedOut {
 pub enum Revoked {
     /// It did.
     Yes,
+    /// It revoked what renews it. The token itself, which this issuer does not revoke, is good until it ends.
+    Renewal,
     /// It revokes none.
     NotOffered,
 }
@@ -171,6 +173,12 @@ async fn forget(server: &Server, key: &Key) -> Result<(), AuthError> {
     forgotten.await.map_err(|error| not_stored(&error))
 }
 
+/// Whether an issuer does not revoke tokens of this kind (RFC 7009, 2.2.1): many revoke no signed access tokens, which
+/// servers verify without asking.
+fn is_unsupported(error: &AuthError) -> bool {
+    matches!(&error.kind, AuthErrorKind::TokenRefused { error } if error == "unsupported_token_type")
+}
+
 async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, AuthError> {
     let endpoints = &credential.endpoints;
     let Some(endpoint) = &endpoints.revocation else { return Ok(Revoked::NotOffered) };
@@ -183,6 +191,7 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
     let tokens: Vec<(&Secret, TokenHint)> =
         refresh.into_iter().chain([(&credential.access, TokenHint::Access)]).collect();
     let mut failed = None;
+    let mut revoked = Revoked::Yes;
     for (token, hint) in tokens {
         let env = driver::env(server)?;
         let request = TokenRequest {
@@ -203,7 +212,12 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
                 Err(AuthError::new(AuthErrorKind::Unavailable, Step::Revocation, error.detail).at(endpoint))
             }
         };
-        failed = failed.or(answered.err());
+        match answered {
+            Err(error) if hint == TokenHint::Access && is_unsupported(&error) => {
+                revoked = if credential.refresh.is_some() { Revoked::Renewal } else { Revoked::NotOffered };
+            }
+            answered => failed = failed.or(answered.err()),
+        }
     }
-    failed.map_or(Ok(Revoked::Yes), Err)
+    failed.map_or(Ok(revoked), Err)
 }

@@ -111,12 +111,14 @@ async fn leave(site: &Site, forget_client: bool) -> Result<LoggedOut> {
 fn tell(site: &Site, out: &LoggedOut, terminal: Terminal) -> Result<Value> {
     let (word, why) = match &out.revoked {
         Ok(Revoked::Yes) => ("yes", None),
+        Ok(Revoked::Renewal) => ("renewal", None),
         Ok(_) => ("not offered", None),
         Err(error) => ("failed", Some(printable(&error.to_string()))),
     };
     if !terminal.json {
         let what = match word {
             "yes" => "revoked and forgotten",
+            "renewal" => "revoked and forgotten; its issuer lets the last access token run out",
             "failed" => "forgotten",
             _ => "forgotten; its issuer revokes no tokens",
         };
