@@ -38,42 +38,42 @@ function start(program, args, env, stdin) {
   const child = spawn(program, args, { stdio: [stdin, 'pipe', 'pipe'], env: { ...process.env, ...env } });
   children.add(child);
   child.once('exit', () => children.delete(child));
-  child.errors = '';
-  child.stderr.setEncoding('utf8').on('data', (part) => (child.errors += part));
   return child;
 }
 
 // Starts a server and returns the first line that it prints, its URL.
 export async function serve(program, args, env) {
   const child = start(program, args, env, 'ignore');
-  const ended = () => assert.fail(`${program} ended before it was ready: ${child.errors}`);
+  child.stderr.pipe(process.stderr);
+  const ended = () => assert.fail(`${program} ended before it was ready`);
   const [url] = await Promise.race([once(createInterface(child.stdout), 'line'), once(child, 'exit').then(ended)]);
   return url;
 }
 
-// Runs a program to its end. `answer` is given each line of its output, and what it returns is typed in.
+// Runs a program to its end. `answer` is given each line that it prints, and what it returns is typed in.
 export async function run(program, args, { env, answer = () => {} } = {}) {
   const child = start(program, args, env, 'pipe');
   child.stdin.on('error', () => {});
   const exit = once(child, 'close');
-  const lines = [];
-  for await (const line of createInterface(child.stdout)) {
-    lines.push(line);
-    const typed = await answer(line);
-    if (typed !== undefined) child.stdin.write(`${typed}\n`);
-  }
+  const read = async (stream) => {
+    const lines = [];
+    for await (const line of createInterface(stream)) {
+      lines.push(line);
+      const typed = await answer(line);
+      if (typed !== undefined) child.stdin.write(`${typed}\n`);
+    }
+    return lines;
+  };
+  const [lines, errors] = await Promise.all([read(child.stdout), read(child.stderr)]);
   const [code] = await exit;
-  return { code, lines, errors: child.errors };
+  return { code, lines, errors };
 }
 
-// The same for a program whose lines are JSON: one with `open` is for a person, all others are returned.
-export async function talk(program, args, { env, person }) {
-  const said = [];
-  const answer = async (line) => {
-    const { open, code, ...rest } = JSON.parse(line);
-    if (open !== undefined) return person({ url: open, code });
-    said.push(rest);
-  };
-  const { code, errors } = await run(program, args, { env, answer });
-  return { code, said, errors };
+// What a line is if it is JSON, and otherwise nothing.
+export function parsed(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return {};
+  }
 }

@@ -1,7 +1,7 @@
 // Clients of other makers log in at the provider, and call our server.
 import assert from 'node:assert/strict';
 import { generateKeyPair } from 'jose';
-import { check, talk } from './checks.mjs';
+import { check, parsed, run } from './checks.mjs';
 import { fetchWith, logIn, robotToken } from './generic.mjs';
 import { officialCalls } from './official.mjs';
 import { bearer, call } from './request.mjs';
@@ -47,8 +47,10 @@ export async function others({ signed, bound, opaque, person, python }) {
   });
   await check('the official Python client logs in, gets more scopes, and calls a scoped tool', async () => {
     const [program, script] = python;
-    const { said, errors } = await talk(program, [script, signed.url, 'whoami', 'write:hi'], { person: person('alice') });
-    assert.deepEqual(said.map(({ text }) => text.split(' ')[0]), ['alice:', 'alice:'], errors);
+    const answer = (line) => parsed(line).open && person('alice')({ url: parsed(line).open });
+    const { lines, errors } = await run(program, [script, signed.url, 'whoami', 'write:hi'], { answer });
+    const said = lines.flatMap((line) => parsed(line).text?.split(' ')[0] ?? []);
+    assert.deepEqual(said, ['alice:', 'alice:'], errors.join('\n'));
   });
 }
 

@@ -1,11 +1,9 @@
 // Our client, in programs of its own: logs in, gets more scopes, renews, and shares what it has.
 import assert from 'node:assert/strict';
-import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { check, talk } from './checks.mjs';
-import { browserProgram } from './person.mjs';
-import { SECRETS } from './provider.mjs';
+import { check, parsed, run } from './checks.mjs';
+import { seat } from './person.mjs';
 
 // The name of our client, in its source.
 const NAME = 'Notes of a test';
@@ -19,12 +17,11 @@ export async function ours({ signed, bound, opaque, brief, person, programs, fol
   const program = join(programs, 'examples/authorization_client');
   // Somebody at this machine, with credentials of their own.
   const somebody = async (name) => {
-    const home = await mkdtemp(join(folder, `${name}-`));
-    const BROWSER = await browserProgram(home, (url) => person(name)({ url }));
-    const env = { TOOLWIRE_AUTH_DIR: join(home, 'auth'), BROWSER, ROBOT_SECRET: SECRETS.robot };
+    const { env, answer } = await seat(folder, person(name));
     return async (...args) => {
       const more = typeof args.at(-1) === 'object' ? args.pop() : {};
-      const { said, errors } = await talk(program, args, { env: { ...env, ...more }, person: person(name) });
+      const { lines, errors } = await run(program, args, { env: { ...env, ...more }, answer });
+      const said = lines.map(parsed);
       const failed = said.find(({ error }) => error !== undefined);
       return { texts: said.flatMap(({ text }) => text ?? []), tools: said[0]?.tools, failed, errors };
     };

@@ -1,9 +1,11 @@
 // A person in a browser, who logs in at the provider, and consents.
 import { once } from 'node:events';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { parsed } from './checks.mjs';
+import { SECRETS } from './provider.mjs';
 
 const STEP_MS = 20_000;
 // A login has at most four forms: a code, its confirmation, a name, a consent.
@@ -54,8 +56,22 @@ async function fill(page, field, text) {
   if (text !== undefined && (await input.count()) > 0) await input.fill(text);
 }
 
+// A place of its own for what a program of ours keeps, with this person before it: how they are reached, and what they
+// do with a line that asks for somebody.
+export async function seat(folder, person) {
+  const home = await mkdtemp(join(folder, 'home-'));
+  const BROWSER = await browserProgram(home, (url) => person({ url }));
+  const env = { TOOLWIRE_AUTH_DIR: join(home, 'auth'), BROWSER, ROBOT_SECRET: SECRETS.robot };
+  const answer = async (line) => {
+    const { open, paste, device } = parsed(line);
+    if (paste) return person({ url: open });
+    if (device) await person({ url: device.page, code: device.code });
+  };
+  return { home, env, answer };
+}
+
 // A program that can be `$BROWSER`: it hands its argument to `open`.
-export async function browserProgram(folder, open) {
+async function browserProgram(folder, open) {
   const door = createServer(async (request, response) => {
     let url = '';
     for await (const part of request.setEncoding('utf8')) url += part;

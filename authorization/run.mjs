@@ -9,6 +9,7 @@ import { others } from './others.mjs';
 import { ours } from './ours.mjs';
 import { pages, servePages } from './pages.mjs';
 import { launch, visit } from './person.mjs';
+import { program } from './program.mjs';
 import { SECRETS, startProvider } from './provider.mjs';
 import { refusals } from './refusals.mjs';
 
@@ -51,6 +52,7 @@ try {
   await pages(world);
   await others(world);
   await ours(world);
+  await program(world);
 } catch (error) {
   await check('everything could be tried', () => Promise.reject(error));
 } finally {

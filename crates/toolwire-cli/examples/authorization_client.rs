@@ -67,10 +67,10 @@ fn oauth(way: &str) -> Result<OAuthBuilder> {
     Ok(match way {
         "browser" => people.login(Browser::loopback()),
         "device" => people.login(Device::new(|code: &DeviceCode| {
-            say(&json!({ "open": code.verification_uri.as_str(), "code": code.user_code }));
+            say(&json!({ "device": { "page": code.verification_uri.as_str(), "code": code.user_code } }));
         })),
         "paste" => people.login(PasteBack::new(|url| async move {
-            say(&json!({ "open": url }));
+            say(&json!({ "open": url, "paste": true }));
             tokio::task::spawn_blocking(|| std::io::stdin().lines().next()?.ok()).await.ok()?
         })),
         "robot" => OAuth::client_credentials(ClientId::new("robot"), Secret::env("ROBOT_SECRET")?),
