@@ -56,7 +56,6 @@ async fn main() -> Result<()> {
         .build()?;
     let mcp = HttpService::builder(server).guard(guard).build()?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
-    println!("serving {RESOURCE}");
     mcp.serve(listener).await?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! Items that the documentation hides are not part of the API, and are not in the files.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -107,7 +108,7 @@ fn differences(package: &str, written: &str, offered: &str) -> Vec<String> {
         all[..all.len() - more].join("\n  ")
     );
     if more > 0 {
-        text.push_str(&format!("\n  and {more} more"));
+        let _ = write!(text, "\n  and {more} more");
     }
     vec![text]
 }
@@ -138,7 +139,7 @@ mod tests {
         let [text] = &differences("x", "pub a\npub b\n", "pub b\npub c\n")[..] else { panic!("one text") };
         assert!(text.ends_with("- pub a\n  + pub c"), "{text}");
         assert!(differences("x", "pub a\n", "pub a\n").is_empty());
-        let many: String = (0..30).map(|number| format!("pub {number}\n")).collect();
+        let many = (0..30).map(|number| format!("pub {number}")).collect::<Vec<_>>().join("\n");
         assert!(differences("x", "", &many)[0].ends_with("and 10 more"));
     }
 

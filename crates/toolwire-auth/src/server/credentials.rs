@@ -106,10 +106,10 @@ mod tests {
         for (header, scheme) in
             [("Bearer abc", Scheme::Bearer), ("bEARER   abc", Scheme::Bearer), ("dpop abc", Scheme::Dpop)]
         {
-            let taken = take_from("/mcp", &[("authorization", header), ("dpop", "proof")]).unwrap();
-            let token = taken.token.unwrap();
+            let credentials = take_from("/mcp", &[("authorization", header), ("dpop", "proof")]).unwrap();
+            let token = credentials.token.unwrap();
             assert_eq!((token.expose(), token.scheme()), ("abc", scheme));
-            assert_eq!(taken.proof.unwrap(), "proof");
+            assert_eq!(credentials.proof.unwrap(), "proof");
         }
     }
 

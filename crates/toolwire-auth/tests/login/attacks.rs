@@ -87,7 +87,7 @@ async fn no_secret_is_in_an_event_an_error_or_what_is_printed() {
     let oauth = world
         .oauth()
         .store(MemoryStore::new())
-        .on_event(move |event| telling.lock().unwrap().push_str(&format!("{event} {event:?}\n")))
+        .on_event(move |event| telling.lock().unwrap().extend([event.to_string(), format!("{event:?}\n")]))
         .build()
         .unwrap();
     let auth = bound(&oauth, &world);

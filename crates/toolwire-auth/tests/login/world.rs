@@ -93,6 +93,7 @@ impl World {
     }
 
     /// A client with a person who agrees to everything.
+    #[expect(clippy::unused_self, reason = "it is the world's client")]
     pub(crate) fn oauth(&self) -> OAuthBuilder {
         OAuth::builder("Test").login(Agreeing)
     }

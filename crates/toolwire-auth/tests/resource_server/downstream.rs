@@ -24,7 +24,10 @@ const CALENDAR: &str = "https://calendar.example";
 
 /// A token endpoint, and what it was asked.
 #[derive(Clone, Default)]
-struct Exchange(Arc<Mutex<Vec<(String, HashMap<String, String>)>>>);
+struct Exchange(Arc<Mutex<Vec<Asked>>>);
+
+/// The credentials of a request and its form.
+type Asked = (String, HashMap<String, String>);
 
 impl Exchange {
     async fn listen(&self, answer: Value, status: u16) -> SocketAddr {

@@ -50,7 +50,7 @@ async fn serve(mut stream: TcpStream, answer: Answer, address: SocketAddr) {
             .collect(),
         Answer::Endless => {
             let _ = stream.write_all(&head("200 OK", "Content-Length: 1073741824\r\n".into())).await;
-            while stream.write_all(&[b' '; 65_536]).await.is_ok() {}
+            while stream.write_all(&vec![b' '; 65_536]).await.is_ok() {}
             return;
         }
         Answer::Redirect => {

@@ -52,7 +52,7 @@ impl Keys {
         Some(principal.build())
     }
 
-    fn denied(status: StatusCode, challenge: String) -> Denied {
+    fn denied(status: StatusCode, challenge: &str) -> Denied {
         let mut denied = Denied::new(status, "no");
         denied.headers.insert(header::WWW_AUTHENTICATE, challenge.parse().unwrap());
         denied
@@ -63,7 +63,7 @@ impl Keys {
         match key.map(Self::principal) {
             Some(Some(principal)) => Ok(Some(principal)),
             None if self.optional => Ok(None),
-            _ => Err(Box::new(Self::denied(StatusCode::UNAUTHORIZED, format!("Key at=\"{RESOURCE}\"")))),
+            _ => Err(Box::new(Self::denied(StatusCode::UNAUTHORIZED, &format!("Key at=\"{RESOURCE}\"")))),
         }
     }
 }
@@ -96,7 +96,7 @@ impl Guard for Keys {
         let status =
             if lacking.principal.is_some() { StatusCode::FORBIDDEN } else { StatusCode::UNAUTHORIZED };
         let era = if lacking.legacy { "legacy" } else { "modern" };
-        Self::denied(status, format!("Key scope=\"{}\", era=\"{era}\"", lacking.lack.needs()))
+        Self::denied(status, &format!("Key scope=\"{}\", era=\"{era}\"", lacking.lack.needs()))
     }
 
     fn answered(&self, headers: &mut HeaderMap) {

@@ -147,8 +147,8 @@ async fn nothing_of_a_batch_runs_if_one_part_of_it_is_forbidden() {
     assert_eq!(challenge(&refused), "Key scope=\"files:write\", era=\"legacy\"");
     assert_eq!(json_body(refused).await["id"], Value::Null);
     assert_eq!(ran.load(Ordering::Relaxed), 0);
-    let served = legacy(&service, "alice-writes", version, &session, &batch).await;
-    assert_eq!(json_body(served).await.as_array().unwrap().len(), 3);
+    let answered = legacy(&service, "alice-writes", version, &session, &batch).await;
+    assert_eq!(json_body(answered).await.as_array().unwrap().len(), 3);
     assert_eq!(ran.load(Ordering::Relaxed), 3);
 }
 

@@ -109,14 +109,14 @@ async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(),
 async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result<(), ServeError> {
     let shutdown = connection.server.shutting_down().clone();
     // One for all messages: to begin and to end listening takes a lock.
-    let mut shut_down = pin!(shutdown.cancelled());
+    let mut stopped = pin!(shutdown.cancelled());
     let end = connection.ends_at();
     loop {
         if connection.queue.queued_bytes() > 2 * connection.server.limits().queued_bytes {
             // The client reads nothing, and not even refusals fit any more.
             tokio::select! {
                 biased;
-                () = &mut shut_down => return Ok(()),
+                () = &mut stopped => return Ok(()),
                 () = connection.queue.room() => {}
             }
         }
@@ -126,7 +126,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
         let received = tokio::select! {
             biased;
             received = source.receive() => received,
-            () = &mut shut_down => return Ok(()),
+            () = &mut stopped => return Ok(()),
             () = EndsAt::reached(end) => return Ok(()),
         };
         match received {
