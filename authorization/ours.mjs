@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { check, parsed, run } from './checks.mjs';
 import { seat } from './person.mjs';
+import { HOUR } from './provider.mjs';
 
 // The name of our client, in its source.
 const NAME = 'Notes of a test';
@@ -100,31 +101,35 @@ export async function ours({ signed, bound, opaque, brief, person, programs, fol
 async function renewal(alice, { url, provider, tokenSeconds }, says) {
   const renewals = () => provider.asked('/token', RENEWAL);
   const registrations = () => provider.asked('/reg').filter(({ client }) => client === NAME);
-  await check('a token that has run out is renewed, once for four processes', async () => {
+  await check('tokens that have run out are renewed, and nobody is logged out by it', async () => {
     await says(alice(url, 'browser', 'whoami'), 'alice: notes:read');
-    await sleep(tokenSeconds * 1000);
-    const before = renewals().length;
-    const four = await Promise.all(Array.from({ length: 4 }, () => alice(url, 'stored', 'whoami')));
-    assert.deepEqual(four.map(({ texts }) => texts[0]), Array(4).fill('alice: notes:read'), JSON.stringify(four));
-    assert.deepEqual(renewals().slice(before).map(({ status }) => status), [200]);
-  });
-  await check('renewed tokens can be renewed, and nobody is logged out by it', async () => {
     for (let round = 0; round < 2; round += 1) {
       await sleep(tokenSeconds * 1000);
       await says(alice(url, 'stored', 'whoami'), 'alice: notes:read');
     }
     assert.ok(renewals().every(({ status }) => status === 200), JSON.stringify(renewals()));
   });
+  await check('a token that has run out is renewed once for four processes', async () => {
+    await sleep(tokenSeconds * 1000);
+    // However slow this machine is.
+    provider.tokensLast(HOUR);
+    const before = renewals().length;
+    const four = await Promise.all(Array.from({ length: 4 }, () => alice(url, 'stored', 'whoami')));
+    assert.deepEqual(four.map(({ texts }) => texts[0]), Array(4).fill('alice: notes:read'), JSON.stringify(four));
+    assert.deepEqual(renewals().slice(before).map(({ status }) => status), [200]);
+  });
+  await check('where clients are bound to their first scopes, it registers anew for more', async () => {
+    assert.equal(registrations().length, 1);
+    provider.tokensLast(tokenSeconds);
+    await says(alice(url, 'browser', 'write:hi'), 'alice: hi');
+    assert.equal(registrations().length, 2);
+  });
   await check('what was withdrawn at the provider needs a new login', async () => {
     await provider.withdraw();
     await sleep(tokenSeconds * 1000);
     const { failed } = await alice(url, 'stored', 'whoami');
     assert.equal(failed?.status, 401, JSON.stringify(failed));
-    await says(alice(url, 'browser', 'whoami'), 'alice: notes:read');
-  });
-  await check('where clients are bound to their first scopes, it registers anew for more', async () => {
-    assert.equal(registrations().length, 1);
-    await says(alice(url, 'browser', 'write:hi'), 'alice: hi');
-    assert.equal(registrations().length, 2);
+    const { texts } = await alice(url, 'browser', 'whoami');
+    assert.match(texts[0] ?? '', /^alice: notes:read/);
   });
 }

@@ -8,7 +8,7 @@ import { CLIENTS, addGrants } from './grants.mjs';
 export const SECRETS = { notes: 'the secret of the server', robot: 'the secret of a robot' };
 const SCOPES = ['notes:read', 'notes:write'];
 const ROLES = { bob: 'auditor' };
-const HOUR = 3600;
+export const HOUR = 3600;
 
 // It recommends what a server of the real world needs; this one is for tests, and standard output is for checks.
 console.info = console.warn = () => {};
@@ -22,13 +22,14 @@ export async function startProvider({ tokenSeconds = HOUR, opaque = false, nonce
   server.unref();
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const keys = await signingKeys();
-  const provider = new Provider(issuer, configuration({ tokenSeconds, opaque, nonces, strict, keys }));
+  let lasts = tokenSeconds;
+  const ofResource = (resource) => resourceServer(resource, lasts, opaque);
+  const provider = new Provider(issuer, configuration({ opaque, nonces, strict, keys, ofResource }));
   const sign = (claims, header = {}) =>
     new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'es', ...header })
       .sign(keys.es.privateKey);
   const trusted = new Map([[issuer, keys.es.publicKey]]);
-  const ofResource = (resource) => resourceServer(resource, tokenSeconds, opaque);
   addGrants(provider, { issuer, sign, trusted, resourceServer: ofResource });
   const seen = [];
   const grants = new Set();
@@ -43,6 +44,8 @@ export async function startProvider({ tokenSeconds = HOUR, opaque = false, nonce
     issuer,
     // What was asked of it at this path, and for this grant: each as { path, status, grant, client }.
     asked: (path, grant) => seen.filter((one) => one.path === path && (grant ?? one.grant) === one.grant),
+    // How long tokens last from now on.
+    tokensLast: (seconds) => void (lasts = seconds),
     // Takes back everything that people have granted.
     withdraw: () => Promise.all([...grants].map((grant) => grant?.destroy())),
     // Takes assertions of somebody else, by their key.
@@ -61,7 +64,7 @@ async function signingKeys() {
 
 const jwk = async ({ privateKey }, kid, alg) => ({ ...(await exportJWK(privateKey)), kid, alg, use: 'sig' });
 
-function configuration({ tokenSeconds, opaque, nonces, strict, keys }) {
+function configuration({ opaque, nonces, strict, keys, ofResource }) {
   return {
     jwks: keys.jwks,
     scopes: ['openid', 'offline_access', ...SCOPES],
@@ -86,7 +89,7 @@ function configuration({ tokenSeconds, opaque, nonces, strict, keys }) {
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_, resource) => resourceServer(resource, tokenSeconds, opaque),
+        getResourceServerInfo: (_, resource) => ofResource(resource),
       },
     },
   };
