@@ -4,6 +4,7 @@
 //! environment and is handed on to the checks untouched.
 
 mod api;
+mod authorization;
 mod bench;
 mod browser;
 mod changed;

@@ -3,8 +3,8 @@
 use clap::{ArgAction, Parser, Subcommand};
 
 use crate::commands::{
-    bench, call, complete, config, demo, doctor, explain, list, new, overview, probe, prompt, read, serve,
-    shell, trace, trust, watch,
+    auth, bench, call, complete, config, demo, doctor, explain, list, login, logout, new, overview, probe,
+    prompt, read, serve, shell, trace, trust, watch,
 };
 
 const AFTER_HELP: &str = "\
@@ -97,6 +97,9 @@ pub(crate) enum Command {
     Explain(explain::Options),
     Bench(bench::Options),
     Trace(trace::Options),
+    Login(Box<login::Options>),
+    Logout(logout::Options),
+    Auth(auth::Options),
     Serve(serve::Options),
     New(new::Options),
     Add(config::AddOptions),

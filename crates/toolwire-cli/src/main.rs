@@ -3,6 +3,7 @@
 mod args;
 mod arguments;
 mod ask;
+mod auth;
 mod commands;
 mod config;
 mod demo_server;

@@ -31,7 +31,7 @@ pub(crate) fn install_python(source: &Path, place: &Path) -> Result<(), String> 
     })
 }
 
-pub(super) fn venv_python(place: &Path) -> PathBuf {
+pub(crate) fn venv_python(place: &Path) -> PathBuf {
     place.join(if cfg!(windows) { "venv/Scripts/python.exe" } else { "venv/bin/python" })
 }
 

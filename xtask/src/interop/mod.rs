@@ -15,8 +15,7 @@ use crate::programs;
 use crate::steps::Outcome;
 use crate::workspace::{Workspace, root};
 
-use install::venv_python;
-pub(crate) use install::{install_node, install_python};
+pub(crate) use install::{install_node, install_python, venv_python};
 pub(crate) use judge::judge;
 
 /// A walk takes about a second; the clients themselves give up after 90.

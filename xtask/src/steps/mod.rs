@@ -12,8 +12,8 @@ use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    api, bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants, platforms,
-    registry, schemas, screens, terminal,
+    api, authorization, bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants,
+    platforms, registry, schemas, screens, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -71,6 +71,8 @@ const STEPS: &[Step] = &[
     Step::beside("registry", "the program on servers from npm and PyPI", registry::run)
         .prepared(registry::prepare),
     Step::beside("browser", "pages of other origins in Chromium", browser::run).prepared(browser::prepare),
+    Step::beside("authorization", "logins at a real provider by a person in Chromium", authorization::run)
+        .prepared(authorization::prepare),
     Step::beside("conformance", "the official suite, server and client, both eras", conformance::run)
         .prepared(conformance::prepare),
 ];

@@ -44,6 +44,7 @@ impl Authorize for Authorizer {
             purpose,
             patience: Patience::default(),
             used: None,
+            given_up: 0,
             new_since: None,
             nonce: None,
         })
@@ -61,6 +62,8 @@ struct Try {
     patience: Patience,
     /// What it was sent with the last time.
     used: Option<Held>,
+    /// The serial of a credential that has ended and was not sent, because nothing renews it.
+    given_up: u64,
     /// The first credential that was obtained for this very request.
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
@@ -101,11 +104,13 @@ impl Attempt for Try {
 }
 
 fn unauthorized(error: AuthError) -> Unauthorized {
+    use AuthErrorKind as Kind;
+
     let status = match error.kind {
         // Nobody knows what the server would say.
-        AuthErrorKind::Unavailable => None,
+        Kind::Unavailable => None,
         // It is known who asks, and more than they have cannot be had.
-        AuthErrorKind::ScopeRejected | AuthErrorKind::StepUpFutile | AuthErrorKind::StepUpLimit => {
+        Kind::ScopeRejected | Kind::ScopesNeeded { .. } | Kind::StepUpFutile | Kind::StepUpLimit => {
             Some(StatusCode::FORBIDDEN)
         }
         _ => Some(StatusCode::UNAUTHORIZED),
@@ -119,7 +124,7 @@ fn unauthorized(error: AuthError) -> Unauthorized {
 
 impl Try {
     /// The credential to send, renewed if it is about to end.
-    async fn usable(&self) -> Result<Option<Held>, AuthError> {
+    async fn usable(&mut self) -> Result<Option<Held>, AuthError> {
         let Some(held) = self.server.current().await else { return Ok(None) };
         let now = self.server.now();
         if !held.credential.is_due(now) {
@@ -141,7 +146,10 @@ impl Try {
             Err(_) if !expired => Ok(Some(held)),
             Err(error) if error.is_temporary() || !self.server.asks_a_person() => Err(error),
             // The server says what it wants instead.
-            Err(_) => Ok(None),
+            Err(_) => {
+                self.given_up = held.serial;
+                Ok(None)
+            }
         }
     }
 
@@ -182,7 +190,8 @@ impl Try {
             self.nonce = Some(nonce);
             return Ok(Verdict::Again);
         }
-        let (used, current) = (self.used.as_ref().map_or(0, |held| held.serial), self.server.held());
+        let used = self.used.as_ref().map_or(self.given_up, |held| held.serial);
+        let current = self.server.held();
         if current.as_ref().is_some_and(|current| current.serial > used) {
             return Ok(Verdict::Again);
         }
@@ -227,6 +236,9 @@ impl Try {
         let wanted = scopes_of(&challenges);
         self.patience.step_up()?;
         let ask = self.server.more_scopes(&operation(hop), &wanted)?;
+        if !self.server.has_way() {
+            return Err(self.scopes_needed(&wanted));
+        }
         self.patience.authorization()?;
         let cause = Cause::Lack(challenges, ask);
         let held = if self.server.asks_a_person() {
@@ -236,6 +248,15 @@ impl Try {
         };
         self.new_since.get_or_insert(held.serial);
         Ok(Verdict::Again)
+    }
+
+    /// More scopes are wanted, and nobody can be asked for them.
+    fn scopes_needed(&self, wanted: &Scopes) -> AuthError {
+        let granted = self.used.as_ref().map_or_else(Scopes::none, |held| held.credential.granted.clone());
+        let lacking = wanted.iter().filter(|scope| !granted.contains(scope));
+        let scopes = Scopes::new(lacking).unwrap_or_else(|| wanted.clone());
+        let detail = format!("the token lacks the scopes \"{scopes}\"; log in again, and ask for them");
+        AuthError::new(AuthErrorKind::ScopesNeeded { scopes }, Step::Use, detail)
     }
 
     /// Gets a credential in place of none, or of one that was refused.
@@ -258,7 +279,7 @@ impl Try {
                 Err(error) => failed = Some(error),
             }
         }
-        if !may_ask {
+        if !may_ask || !self.server.has_way() {
             return Err(failed.unwrap_or_else(|| login_needed("the server asks for one")));
         }
         self.patience.authorization()?;

@@ -76,6 +76,7 @@ pub(super) struct Config {
     pub(super) dpop: Dpop,
     pub(super) strict_issuer: bool,
     pub(super) allow_2025_03_26: bool,
+    pub(super) fresh: bool,
     pub(super) dangerous: Dangerous,
     pub(super) account: String,
     pub(super) store: Arc<dyn CredentialStore>,
@@ -139,7 +140,7 @@ impl OAuth {
     }
 
     /// The state that all links to one server share.
-    fn server(&self, url: &str, fetcher: Fetcher) -> Result<Arc<Server>, AuthError> {
+    pub(super) fn server(&self, url: &str, fetcher: Fetcher) -> Result<Arc<Server>, AuthError> {
         let endpoint = Endpoint::parse_trusting(url, &self.config.dangerous.trusted).map_err(|why| {
             let detail = format!("the address of the server {why}, so no token is sent there");
             AuthError::new(AuthErrorKind::Misconfigured, Step::Use, detail)
@@ -235,6 +236,7 @@ impl OAuthBuilder {
             dpop: Dpop::WhenAsked,
             strict_issuer: false,
             allow_2025_03_26: false,
+            fresh: false,
             dangerous: Dangerous::default(),
             account: String::new(),
             store: Arc::new(MemoryStore::new()),
@@ -362,6 +364,12 @@ impl OAuthBuilder {
     /// Logs in to servers of 2025-03-26, which have no metadata of their own.
     pub const fn allow_2025_03_26(mut self) -> Self {
         self.config.allow_2025_03_26 = true;
+        self
+    }
+
+    /// Registers a client anew, whether one is stored or not.
+    pub const fn fresh(mut self) -> Self {
+        self.config.fresh = true;
         self
     }
 

@@ -110,6 +110,11 @@ impl Server {
         matches!(self.config.means, Means::Person(_))
     }
 
+    /// Whether there is a way to whoever decides.
+    pub(super) fn has_way(&self) -> bool {
+        !matches!(self.config.means, Means::Person(None))
+    }
+
     /// The credential to use, from the store the first time.
     pub(super) async fn current(&self) -> Option<Held> {
         self.loaded

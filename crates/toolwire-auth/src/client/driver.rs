@@ -35,7 +35,7 @@ pub(super) async fn run(
     saving: Saving,
 ) -> Result<Held, AuthError> {
     let ready = Ready::new(server, may_ask)?;
-    let plan = plan(server, &ready, may_ask, stored).await;
+    let plan = plan(server, ready.way.clone(), may_ask, stored).await;
     let mut run = Run { server, ready, saving, generation: 0, declined: None };
     let credential = run.drive(plan, cause).await.map_err(|mut error| {
         if let Some(why) = run.declined.take() {
@@ -79,17 +79,17 @@ impl Drop for Ready {
     }
 }
 
-async fn plan(server: &Server, ready: &Ready, may_ask: bool, stored: Option<Arc<Credential>>) -> Plan {
+/// What a flow is to do for a server, by what was configured and what is stored.
+pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Option<Arc<Credential>>) -> Plan {
     let config = &server.config;
     let clients = config.store.clients().await.unwrap_or_else(|error| {
         server.tell_store("the registered clients cannot be used", &error);
         Vec::new()
     });
     let bound = server.record().await.and_then(|record| record.bound());
-    let has_way = !matches!(config.means, Means::Person(None));
-    let plan = Plan::new(server.endpoint.clone(), config.name.clone(), ready.way.clone());
+    let plan = Plan::new(server.endpoint.clone(), config.name.clone(), way);
     Plan {
-        may_ask: may_ask && has_way,
+        may_ask: may_ask && server.has_way(),
         clients: config.clients.clone(),
         document: config.document.clone(),
         issuer: config.issuer.clone(),
@@ -101,6 +101,7 @@ async fn plan(server: &Server, ready: &Ready, may_ask: bool, stored: Option<Arc<
         dpop: config.dpop,
         strict_issuer: config.strict_issuer,
         allow_2025_03_26: config.allow_2025_03_26,
+        fresh: config.fresh,
         dangerous: config.dangerous.clone(),
         stored: Stored {
             credential: stored,
@@ -109,6 +110,14 @@ async fn plan(server: &Server, ready: &Ready, may_ask: bool, stored: Option<Arc<
         },
         ..plan
     }
+}
+
+/// The time, and new randomness.
+pub(super) fn env(server: &Server) -> Result<Env, AuthError> {
+    let mut entropy = [0; 64];
+    let filled = server.config.entropy.fill(&mut entropy);
+    filled.map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
+    Ok(Env { now: server.now(), entropy })
 }
 
 /// A flow that is driven.
@@ -139,13 +148,7 @@ impl Run<'_> {
     }
 
     fn env(&self) -> Result<Env, AuthError> {
-        let mut entropy = [0; 64];
-        self.server
-            .config
-            .entropy
-            .fill(&mut entropy)
-            .map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
-        Ok(Env { now: self.server.now(), entropy })
+        env(self.server)
     }
 
     async fn carry_out(&mut self, effect: Effect) -> Input {

@@ -2,7 +2,7 @@
 
 use std::{error, fmt};
 
-use super::event::Step;
+use super::{event::Step, scopes::Scopes, store::StoreErrorKind};
 use crate::Endpoint;
 
 /// A step of the chain that failed.
@@ -89,6 +89,15 @@ pub enum AuthErrorKind {
     StepUpLimit,
     /// Only a person can go on from here, and nobody may be asked now.
     LoginNeeded,
+    /// The token lacks scopes, and nobody can be asked for them from here.
+    ScopesNeeded {
+        /// Those that are lacking.
+        scopes: Scopes,
+    },
+    /// The issuer lets nobody log in with another device.
+    DeviceUnsupported,
+    /// What was given could not be kept.
+    NotStored(StoreErrorKind),
     /// No port is free for the answer of the browser.
     LoopbackBusy,
     /// A key could not be made or used.
@@ -116,7 +125,7 @@ impl AuthError {
     pub fn needs_login(&self) -> bool {
         use AuthErrorKind as Kind;
         match self.kind {
-            Kind::LoginNeeded | Kind::TokenRejected => true,
+            Kind::LoginNeeded | Kind::ScopesNeeded { .. } | Kind::TokenRejected => true,
             Kind::GrantRejected
             | Kind::ClientRejected
             | Kind::ScopeRejected

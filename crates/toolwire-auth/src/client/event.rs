@@ -35,6 +35,8 @@ pub enum Step {
     Use,
     /// Keeping a credential.
     Store,
+    /// Revoking a token.
+    Revocation,
 }
 
 impl fmt::Display for Step {
@@ -53,6 +55,7 @@ impl fmt::Display for Step {
             Self::Scopes => "choosing scopes",
             Self::Use => "using the token",
             Self::Store => "keeping the credential",
+            Self::Revocation => "revoking the token",
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Everything that decides is pure: [`flow`] ties the steps together, and whoever drives it brings network, browser,
 //! clock and randomness.
 
+mod account;
 pub mod authorize;
 mod authorizer;
 mod builder;
@@ -21,6 +22,7 @@ pub mod store;
 pub mod token;
 
 pub use self::{
+    account::{LoggedOut, Prospect, Revoked},
     builder::{ClientProof, DangerousBuilder, OAuth, OAuthBuilder},
     error::{AuthError, AuthErrorKind},
     event::{Event, Step, Verdict},

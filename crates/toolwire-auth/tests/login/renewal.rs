@@ -217,6 +217,24 @@ async fn a_server_that_wants_more_with_401_gets_a_renewed_token_and_then_one_wit
 }
 
 #[tokio::test]
+async fn a_token_that_has_ended_and_cannot_be_renewed_is_followed_by_a_login() {
+    let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
+    world.state().lasts = Some(600);
+    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let auth = bound(&oauth, &world);
+    call(&*auth, &world, Purpose::Request).await.unwrap();
+    clock.advance(Duration::from_secs(601));
+    world.expire();
+    world.revoke();
+    // Another program that nobody sits at says so.
+    let other = toolwire_auth::client::OAuth::builder("Test").clock(clock).store(store).build().unwrap();
+    let error = call(&*bound(&other, &world), &world, Purpose::Request).await.unwrap_err();
+    assert!(cause(&error).needs_login(), "{error:?}");
+    assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
+    assert_eq!(world.seen().asked, 2);
+}
+
+#[tokio::test]
 async fn without_a_way_to_a_person_a_login_is_an_error_that_says_so() {
     let world = World::new().await;
     let oauth = toolwire_auth::client::OAuth::builder("Test").build().unwrap();

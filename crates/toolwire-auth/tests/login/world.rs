@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) grants: Option<&'static str>,
     /// What tokens are for, if not for the server of this world.
     pub(crate) resource: Option<String>,
+    /// Whether access tokens are good until they end, whoever revokes them.
+    pub(crate) keeps_access: bool,
     pub(crate) scopes_asked: Vec<String>,
     seen: Seen,
     counter: u64,
@@ -154,6 +156,7 @@ impl World {
             "/register" => self.register(&body),
             "/authorize" => self.authorize(query),
             "/token" => self.token(&body),
+            "/revoke" => self.revocation(&body),
             _ => (404, String::new(), String::new()),
         };
         let answer = format!(
@@ -183,6 +186,7 @@ impl World {
             "issuer": origin,
             "authorization_endpoint": format!("{origin}/authorize"),
             "token_endpoint": format!("{origin}/token"),
+            "revocation_endpoint": format!("{origin}/revoke"),
             "registration_endpoint": format!("{origin}/register"),
             "code_challenge_methods_supported": ["S256"],
             "response_types_supported": ["code"],
@@ -250,6 +254,19 @@ impl World {
             answer["expires_in"] = lasts.into();
         }
         json_of(&answer)
+    }
+}
+
+impl World {
+    fn revocation(&self, body: &[u8]) -> Answer {
+        let (form, mut state) = (pairs(body), self.state());
+        if state.keeps_access && form["token_type_hint"] == "access_token" {
+            let (_, headers, text) = json_of(&json!({"error": "unsupported_token_type"}));
+            return (400, headers, text);
+        }
+        state.refresh.remove(&form["token"]);
+        state.good.remove(&form["token"]);
+        (200, String::new(), String::new())
     }
 }
 

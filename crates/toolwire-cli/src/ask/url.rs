@@ -1,10 +1,9 @@
 //! A page that a server wants somebody to visit. It is opened only when that is agreed to.
 
-use std::process::{Command, Stdio};
-
 use inquire::{InquireError, Select};
 use owo_colors::OwoColorize;
 use serde_json::Map;
+use toolwire::auth::client::login::open_browser;
 
 use super::{Reply, form::heading};
 use crate::terminal::{Terminal, printable};
@@ -43,7 +42,7 @@ impl Page {
         let chosen = Select::new("Visit this page?", choices).without_help_message().prompt()?;
         match chosen {
             OPEN => {
-                if let Err(error) = open(&self.url) {
+                if let Err(error) = open_browser(&self.url) {
                     self.terminal
                         .warn(format!("no browser could be started ({error}); please open it yourself"));
                 }
@@ -83,20 +82,6 @@ fn warning(url: &str) -> Option<&'static str> {
     let is_local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| authority.starts_with(local));
     (!is_local && url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http:")))
         .then_some("the page is not encrypted")
-}
-
-fn open(url: &str) -> std::io::Result<()> {
-    // The address is one argument of its own and no shell ever sees it.
-    let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("rundll32", &["url.dll,FileProtocolHandler"])
-    } else {
-        ("xdg-open", &[])
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map(drop)
 }
 
 #[cfg(test)]

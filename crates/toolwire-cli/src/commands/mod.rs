@@ -1,5 +1,6 @@
 //! What the commands do, one folder each. The options of a command are defined beside what it does.
 
+pub(crate) mod auth;
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod complete;
@@ -8,6 +9,8 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod probe;
@@ -69,6 +72,9 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Probe(options) => probe::run(&options, terminal).await,
         Command::Doctor(options) => Box::pin(doctor::run(&options, terminal)).await,
         Command::Bench(options) => bench::run(&options, terminal).await,
+        Command::Login(options) => Box::pin(login::run(&options, terminal)).await,
+        Command::Logout(options) => Box::pin(logout::run(&options, terminal)).await,
+        Command::Auth(options) => Box::pin(auth::run(&options, terminal)).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
         Command::New(options) => new::run(&options, terminal),

@@ -5,6 +5,7 @@ use std::error::Error as _;
 use serde_json::json;
 use toolwire::{
     ErrorCode, RpcError,
+    auth::client::AuthError,
     client::{Error, ErrorKind},
     transport::child::SpawnError,
     wire::UrlElicitationRequiredData,
@@ -30,6 +31,9 @@ impl From<Error> for Failure {
         let mut text = told(&error);
         let Some(rpc) = error.rpc() else {
             let failure = Self::new(code(&error), printable(&text));
+            if let Some(why) = unauthorized(&error) {
+                return failure.unauthorized(why.clone());
+            }
             return match error.kind() {
                 _ if failure.code() == Code::TooLarge => failure.hint(larger_ones(limit_in(&text))),
                 ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
@@ -63,6 +67,18 @@ fn told(error: &Error) -> String {
         next = if is_spawn_error(cause) { None } else { cause.source() };
     }
     text
+}
+
+/// Why a request had no credential, if that is why it failed.
+fn unauthorized(error: &Error) -> Option<&AuthError> {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if let Some(why) = cause.downcast_ref() {
+            return Some(why);
+        }
+        next = cause.source();
+    }
+    None
 }
 
 /// The pages that have to be visited before the call is made again.

@@ -62,6 +62,26 @@ codes! {
     Forbidden "forbidden" 3;
     /// The user has not trusted the file of the project that has the server.
     NotTrusted "not-trusted" 3;
+    /// Somebody, or the issuer, did not go on with a login.
+    LoginRefused "login-refused" 3;
+    /// The server does not say where to log in.
+    ResourceMetadataMissing "resource-metadata-missing" 3;
+    /// The server's metadata are those of another server.
+    ResourceMismatch "resource-mismatch" 3;
+    /// The issuer's metadata, or its answer, are those of another issuer.
+    IssuerMismatch "issuer-mismatch" 3;
+    /// The issuer does not say where its endpoints are.
+    IssuerMetadataMissing "issuer-metadata-missing" 3;
+    /// The issuer does not say that it protects codes.
+    PkceMissing "pkce-missing" 3;
+    /// No client is known to the issuer.
+    RegistrationImpossible "registration-impossible" 3;
+    /// Metadata that are not valid, or lead where they must not.
+    MetadataRefused "metadata-refused" 3;
+    /// The issuer gives no tokens for this server.
+    ResourceRefused "resource-refused" 3;
+    /// Others can read what is stored.
+    CredentialsExposed "credentials-exposed" 3;
     /// The server's program could not be started.
     SpawnFailed "spawn-failed" 4;
     /// Nothing answers at the address.

@@ -14,6 +14,7 @@ use std::{
 
 use owo_colors::OwoColorize;
 use serde_json::{Value, json};
+use toolwire::auth::client::AuthError;
 
 pub(crate) use code::Code;
 
@@ -30,6 +31,8 @@ pub(crate) struct Failure {
     hint: Option<String>,
     /// What scripts may want to know besides, such as the error object of a server.
     data: Option<Value>,
+    /// Why there is no credential, if that is what went wrong.
+    auth: Option<Box<AuthError>>,
     /// It has been told already, as a command does that prints what it found.
     told: bool,
     /// The reader of standard output has left.
@@ -40,7 +43,7 @@ impl Failure {
     /// A failure with a sentence that says what happened, and where.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let message = redact::sentence(&message.into());
-        Self { code, message, hint: None, data: None, told: false, broken_pipe: false }
+        Self { code, message, hint: None, data: None, auth: None, told: false, broken_pipe: false }
     }
 
     /// A failure of which everything has been printed: only the exit code is left.
@@ -70,6 +73,17 @@ impl Failure {
     pub(crate) fn data(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
+    }
+
+    /// Says why there is no credential.
+    pub(crate) fn unauthorized(mut self, why: AuthError) -> Self {
+        self.auth = Some(Box::new(why));
+        self
+    }
+
+    /// Why there is no credential, if that is what went wrong.
+    pub(crate) fn auth(&self) -> Option<&AuthError> {
+        self.auth.as_deref()
     }
 
     /// What went wrong.

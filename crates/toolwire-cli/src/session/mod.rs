@@ -73,7 +73,6 @@ fn advised(failure: Failure, target: &Target) -> Failure {
         Code::AuthNeeded if target.address.has_credentials() => {
             failure.hint("the token that was sent was refused: is it expired, or for another server?")
         }
-        Code::AuthNeeded => failure.hint("give it a token: --bearer-env VARIABLE, or --header 'NAME: VALUE'"),
         _ => failure.hint(format!("why? toolwire doctor {}", target.typed())),
     }
 }

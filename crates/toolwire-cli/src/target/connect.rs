@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use toolwire::{
     ChildProcess, Client,
+    auth::client::OAuth,
     client::{ClientBuilder, Observed},
     http::client::{Http, HttpError, HttpLimits, WebSocket},
     protocol::Feature,
@@ -15,7 +16,7 @@ use toolwire::{
 
 use super::{Address, Command, Remote, Target, whole_line};
 use crate::{
-    depth,
+    auth, depth,
     failure::{Code, Failure, Result},
     terminal::seconds,
     watchdog,
@@ -65,8 +66,14 @@ pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<C
                 let starting = move || std::future::ready(start(&command, &target));
                 Ok::<_, Failure>(builder.connect(starting).await?)
             }
-            Address::Http(remote) => Ok(builder.connect(http(remote, target)?).await?),
-            Address::WebSocket(remote) => Ok(builder.connect(websocket(remote, target)?).await?),
+            Address::Http(remote) => {
+                let http = http(remote, target, auth::stored(target).await?)?;
+                Ok(builder.connect(http).await?)
+            }
+            Address::WebSocket(remote) => {
+                let socket = websocket(remote, target, auth::stored(target).await?)?;
+                Ok(builder.connect(socket).await?)
+            }
             #[cfg(unix)]
             Address::Unix(path) => Ok(builder
                 .connect(toolwire::UnixSocket::new(path).max_message_bytes(target.max_message))
@@ -130,18 +137,24 @@ fn process(command: &Command, target: &Target) -> ChildProcess {
     }
 }
 
-fn http(remote: &Remote, target: &Target) -> Result<Http> {
+fn http(remote: &Remote, target: &Target, login: Option<OAuth>) -> Result<Http> {
     let mut http = Http::builder(&remote.url).limits(limits(target));
     for (name, value) in &remote.headers {
         http = http.header(name, value);
     }
+    if let Some(login) = login {
+        http = http.auth(login);
+    }
     http.build().map_err(|error| misdescribed(&error))
 }
 
-fn websocket(remote: &Remote, target: &Target) -> Result<WebSocket> {
+fn websocket(remote: &Remote, target: &Target, login: Option<OAuth>) -> Result<WebSocket> {
     let mut socket = WebSocket::builder(&remote.url).limits(limits(target));
     for (name, value) in &remote.headers {
         socket = socket.header(name, value);
+    }
+    if let Some(login) = login {
+        socket = socket.auth(login);
     }
     socket.build().map_err(|error| misdescribed(&error))
 }

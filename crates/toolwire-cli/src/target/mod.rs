@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use toolwire::client::EraChoice;
 
 use crate::{
+    auth,
     failure::{Code, Failure, Result},
     terminal::printable,
     trace::Recorder,
@@ -58,6 +59,7 @@ pub(crate) fn larger_ones(limit: usize) -> String {
 impl Target {
     /// Adds to an answer that did not come what came instead.
     pub(crate) fn explained(&self, failure: Failure) -> Failure {
+        let failure = self.with_login(failure);
         match self.lost.last() {
             Some(why) if failure.code() == Code::Timeout => {
                 let doctor = format!("why? toolwire doctor {}", self.typed());
@@ -65,6 +67,20 @@ impl Target {
             }
             _ => failure,
         }
+    }
+
+    /// Says how to log in where that is what is missing.
+    fn with_login(&self, failure: Failure) -> Failure {
+        if let Some(hint) = failure.auth().and_then(|why| auth::advice(why, &self.typed())) {
+            return failure.hint(hint);
+        }
+        let remote = matches!(self.address, Address::Http(_) | Address::WebSocket(_));
+        let asked = failure.code() == Code::AuthNeeded && failure.advice().is_none();
+        if asked && remote && !self.address.has_credentials() {
+            let login = format!("toolwire login {}, or give it a token: --bearer-env VARIABLE", self.typed());
+            return failure.hint(login);
+        }
+        failure
     }
 
     /// Does something with the server that ends at once when a message of it was too large, and lost.

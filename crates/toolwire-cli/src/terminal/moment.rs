@@ -25,6 +25,13 @@ impl Moment {
     }
 }
 
+impl From<std::time::SystemTime> for Moment {
+    /// What no calendar has is its end.
+    fn from(time: std::time::SystemTime) -> Self {
+        Self(Timestamp::try_from(time).unwrap_or(Timestamp::MAX))
+    }
+}
+
 /// As RFC 3339 has it.
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -77,7 +77,7 @@ impl Turn<'_> {
                 ),
             },
             Way::Device if metadata.device.is_none() => {
-                lacks(AuthErrorKind::MetadataRefused, "has no device endpoint; log in with a browser")
+                lacks(AuthErrorKind::DeviceUnsupported, "has no device endpoint; log in with a browser")
             }
             _ => Ok(()),
         }

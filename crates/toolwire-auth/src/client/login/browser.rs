@@ -27,7 +27,7 @@ pub struct Browser {
     own: Option<Vec<String>>,
     show: Option<Show>,
     open: Open,
-    /// Those that are bound and not used yet, by their redirect.
+    /// Those that are bound, by their redirect.
     bound: Arc<Mutex<HashMap<String, Vec<TcpListener>>>>,
 }
 
@@ -87,13 +87,19 @@ impl Browser {
         bound.remove(redirect).unwrap_or_default()
     }
 
+    /// The listeners of a redirect, which stay bound until the login is over: one login may ask more than once, when the
+    /// issuer wants the client to be registered anew.
+    fn listeners(&self, redirect: &str) -> io::Result<Vec<tokio::net::TcpListener>> {
+        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let listeners = bound.get(redirect).into_iter().flatten();
+        listeners.map(|listener| listener.try_clone().and_then(tokio::net::TcpListener::from_std)).collect()
+    }
+
     async fn wait(&self, url: AuthorizationUrl) -> Result<Callback, Declined> {
         let failed = |error: io::Error| {
             Declined::new(format!("the answer of the browser cannot be received: {error}"))
         };
-        let listeners: Result<Vec<_>, _> =
-            self.take(url.redirect()).into_iter().map(tokio::net::TcpListener::from_std).collect();
-        let listeners = listeners.map_err(failed)?;
+        let listeners = self.listeners(url.redirect()).map_err(failed)?;
         if let Some(show) = &self.show {
             show(&url);
         }
@@ -151,8 +157,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Opens a page of the web: as one argument, by no shell.
-fn open(url: &str) -> io::Result<()> {
+/// Opens a page of the web, with what `$BROWSER` names or what the system has: as one argument, by no shell.
+///
+/// # Errors
+/// When it is not a page of the web, or no browser can be started.
+pub fn open(url: &str) -> io::Result<()> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err(io::Error::other("it is not a page of the web"));
     }
@@ -252,5 +261,18 @@ mod tests {
         assert!(browser.prepare().is_err());
         browser.done(&redirects);
         assert_eq!(browser.prepare().unwrap().used, redirect);
+    }
+    #[tokio::test]
+    async fn a_login_can_ask_twice() {
+        let browser = Browser::loopback().redirects(["http://127.0.0.1/back"]);
+        let redirects = browser.prepare().unwrap();
+        for _ in 0..2 {
+            let listeners = browser.listeners(&redirects.used).unwrap();
+            let address = listeners[0].local_addr().unwrap();
+            let (came, _) = tokio::join!(listeners[0].accept(), tokio::net::TcpStream::connect(address));
+            came.unwrap();
+        }
+        browser.done(&redirects);
+        assert!(browser.listeners(&redirects.used).unwrap().is_empty());
     }
 }

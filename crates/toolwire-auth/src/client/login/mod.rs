@@ -15,7 +15,11 @@ use super::{
 };
 use crate::fetch::BoxFuture;
 
-pub use self::{browser::Browser, device::Device, paste::PasteBack};
+pub use self::{
+    browser::{Browser, open as open_browser},
+    device::Device,
+    paste::PasteBack,
+};
 
 /// How long a person has to answer: five minutes.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);

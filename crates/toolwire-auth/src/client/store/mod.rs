@@ -14,7 +14,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fetch::BoxFuture;
 
-pub use self::{file::FileStore, memory::MemoryStore, record::Record};
+pub use self::{
+    file::{FileStore, StoredFile},
+    memory::MemoryStore,
+    record::{Record, Summary},
+};
 
 /// Keeps records.
 pub trait CredentialStore: fmt::Debug + Send + Sync + 'static {

@@ -147,6 +147,29 @@ impl Record {
         })
     }
 
+    /// What it says of a login, without anything secret; `None` if there is no credential in it.
+    ///
+    /// # Errors
+    /// When something in it is not valid.
+    pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
+        if !self.has_credential() {
+            return Ok(None);
+        }
+        let (token, client) = (object(&self.0, "token")?, object(&self.0, "client")?);
+        let owned = |members: &Map<String, Value>, name| text(members, name).map(str::to_owned);
+        Ok(Some(Summary {
+            server: owned(&self.0, "server")?,
+            resource: self.0.get("resource").and_then(Value::as_str).map(str::to_owned),
+            issuer: owned(&self.0, "issuer")?,
+            client: owned(client, "id")?,
+            requested: scopes(&self.0, "requested")?,
+            granted: scopes(&self.0, "granted")?,
+            expires: time(token, "expires"),
+            renewable: token.contains_key("refresh"),
+            bound_to_key: self.0.contains_key("dpop"),
+        }))
+    }
+
     /// Puts a registration in.
     pub(crate) fn set_registration(&mut self, registration: &Registration) {
         self.0.insert("issuer".to_owned(), registration.issuer.as_str().into());
@@ -159,6 +182,30 @@ impl Record {
             Issuer::parse(text(&self.0, "issuer")?).map_err(|_| unreadable("its issuer is not valid"))?;
         registration(object(&self.0, "client")?, issuer)
     }
+}
+
+/// What is known of a login, without anything secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The address of the server.
+    pub server: String,
+    /// What the token is for; `None` where the issuer does not want to be told.
+    pub resource: Option<String>,
+    /// Who gave it.
+    pub issuer: String,
+    /// The identifier of the client it was given to.
+    pub client: String,
+    /// All scopes that were ever asked for.
+    pub requested: Scopes,
+    /// The scopes that the token has.
+    pub granted: Scopes,
+    /// When it ends; `None` if the issuer does not say.
+    pub expires: Option<SystemTime>,
+    /// Whether it can be renewed without asking anybody.
+    pub renewable: bool,
+    /// Whether it is good only together with a key.
+    pub bound_to_key: bool,
 }
 
 /// Replaces members, and keeps those that only the old value has.

@@ -5,6 +5,7 @@ mod bound;
 mod exchange;
 mod request;
 mod response;
+mod revoke;
 
 use std::{
     fmt,
@@ -18,6 +19,7 @@ pub use self::{
     exchange::{SubjectKind, accept_exchange, exchange_request},
     request::{Grant, GrantKind, TokenRequest},
     response::{MAX_TOKEN_BYTES, Refusal, TokenSet, accept, nonce},
+    revoke::{TokenHint, accept_revocation},
 };
 use super::{register::Registration, scopes::Scopes};
 use crate::{Endpoint, Issuer, Resource, Secret, fetch::NamedBy};

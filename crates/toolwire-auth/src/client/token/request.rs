@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, header};
 use zeroize::Zeroizing;
 
-use super::{assertion::client_assertion, bound::DpopKey};
+use super::{TokenHint, assertion::client_assertion, bound::DpopKey};
 use crate::{
     Endpoint, Issuer, Resource, Secret,
     client::{
@@ -141,6 +141,12 @@ impl TokenRequest<'_> {
         let scope = self.scopes.filter(|scopes| !scopes.is_empty()).map(Scopes::to_string);
         let fields: Vec<_> = scope.as_deref().map(|scope| ("scope", scope)).into_iter().collect();
         self.authenticated(&fields)
+    }
+
+    /// The request to revoke a token (RFC 7009). What it was for is known to the issuer, and not said.
+    pub fn revoke(&self, token: &Secret, hint: TokenHint) -> Result<Request, AuthError> {
+        let fields = [("token", token.expose()), ("token_type_hint", hint.name())];
+        TokenRequest { resource: None, ..self.clone() }.authenticated(&fields)
     }
 
     /// Adds who asks, and for what.

@@ -4,12 +4,18 @@ use std::{path::PathBuf, time::Duration};
 
 use toolwire::{
     Version,
+    auth::client::AuthError,
     transport::child::Ending,
     wire::{Implementation, Prompt, Resource, ResourceTemplate, Tool},
 };
 
 use super::web::Web;
-use crate::{failure::Code, target::Address, tools::BadTool};
+use crate::{
+    auth::{Stored, Walk},
+    failure::Code,
+    target::Address,
+    tools::BadTool,
+};
 
 /// The facts about one server.
 #[derive(Debug)]
@@ -27,8 +33,23 @@ pub(crate) struct Case {
     pub(crate) proxy: Option<String>,
     /// What HTTP says, if that was asked because connecting failed.
     pub(crate) web: Option<Web>,
+    /// What is known about logins, if one is wanted.
+    pub(crate) auth: Option<Auth>,
     /// The conversation, or why there is none.
     pub(crate) talk: Result<Talk, Silence>,
+}
+
+/// What is known about logins to a server that wants one.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    /// As the server is typed.
+    pub(crate) typed: String,
+    /// What is stored.
+    pub(crate) stored: Stored,
+    /// Why the stored login was not good enough.
+    pub(crate) failed: Option<AuthError>,
+    /// The way to a new login.
+    pub(crate) walk: Option<Walk>,
 }
 
 /// Where a program was looked for, and what is there.

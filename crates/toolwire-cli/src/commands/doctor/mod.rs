@@ -18,7 +18,6 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 pub(crate) use finding::shortened;
 pub(crate) use gather::{Children, connect};
-#[cfg(test)]
 pub(crate) use problem::Problem;
 
 use crate::{

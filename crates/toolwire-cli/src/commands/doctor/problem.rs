@@ -86,6 +86,30 @@ problems! {
     TlsCertificate "tls-certificate" Error Unreachable;
     /// The server wants to know who is calling.
     AuthNeeded "auth-needed" Error AuthNeeded;
+    /// Others can read the stored login.
+    CredentialsExposed "credentials-exposed" Error CredentialsExposed;
+    /// The stored login is over.
+    LoginExpired "login-expired" Error AuthNeeded;
+    /// The stored login, or a new one, is refused.
+    LoginRefused "login-refused" Error LoginRefused;
+    /// The stored login lacks scopes.
+    ScopeMissing "scope-missing" Error Forbidden;
+    /// The server does not say where to log in.
+    ResourceMetadataMissing "resource-metadata-missing" Error ResourceMetadataMissing;
+    /// The server's metadata are those of another server.
+    ResourceMismatch "resource-mismatch" Error ResourceMismatch;
+    /// The issuer's metadata are those of another issuer.
+    IssuerMismatch "issuer-mismatch" Error IssuerMismatch;
+    /// The issuer does not say where its endpoints are.
+    IssuerMetadataMissing "issuer-metadata-missing" Error IssuerMetadataMissing;
+    /// The issuer does not say that it protects codes.
+    PkceMissing "pkce-missing" Error PkceMissing;
+    /// No client is known to the issuer.
+    RegistrationImpossible "registration-impossible" Error RegistrationImpossible;
+    /// Metadata that are not valid, or lead where they must not.
+    MetadataRefused "metadata-refused" Error MetadataRefused;
+    /// The issuer gives no tokens for this server.
+    ResourceRefused "resource-refused" Error ResourceRefused;
     /// The server does not serve this name.
     HostRefused "host-refused" Error Forbidden;
     /// The server does not allow it.
@@ -132,6 +156,12 @@ problems! {
     JunkOnStdout "junk-on-stdout" Warning Unhealthy;
     /// It does not survive the first message of a modern client.
     DiesOnDiscover "dies-on-discover" Warning Unhealthy;
+    /// A challenge that cannot be read.
+    ChallengeUnreadable "challenge-unreadable" Warning AuthNeeded;
+    /// The issuer is spelled with a slash more or less.
+    IssuerSlash "issuer-slash" Warning Unhealthy;
+    /// The clocks differ.
+    ClockWrong "clock-wrong" Warning Unhealthy;
     /// It takes long to start.
     SlowStart "slow-start" Warning Unhealthy;
     /// Requests go through a proxy.

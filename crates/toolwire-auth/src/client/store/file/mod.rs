@@ -12,8 +12,11 @@ use crate::fetch::BoxFuture;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// The most clients that are listed.
-const MAX_CLIENTS: usize = 512;
+/// The most records of one kind that are listed.
+const MAX_LISTED: usize = 512;
+
+/// A file, and what is in it or why that is not used.
+pub type StoredFile = (PathBuf, Result<Record, StoreError>);
 
 /// Keeps records in files below one folder: `credentials`, `clients` and `locks`.
 ///
@@ -58,7 +61,26 @@ impl FileStore {
         &self.folder
     }
 
-    fn path(&self, key: &Key) -> PathBuf {
+    /// All credentials that are stored, or the first few hundred of them: each with its file, and what is in it or why
+    /// that is not used.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn credentials(&self) -> Result<Vec<StoredFile>, StoreError> {
+        let mut files: Vec<StoredFile> = self
+            .files(Kind::Credential)?
+            .into_iter()
+            .filter_map(|path| {
+                let record = read(&path).transpose()?;
+                Some((path, record))
+            })
+            .collect();
+        files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(files)
+    }
+
+    /// The file that has the record of this key, whether it is there or not.
+    pub fn path(&self, key: &Key) -> PathBuf {
         self.folder.join(folder_of(key.kind())).join(format!("{}.json", key.digest()))
     }
 
@@ -89,19 +111,22 @@ impl FileStore {
         }
     }
 
-    fn list(&self) -> Result<Vec<Record>, StoreError> {
-        let folder = self.folder.join(folder_of(Kind::Client));
+    /// The files of one kind.
+    fn files(&self, kind: Kind) -> Result<Vec<PathBuf>, StoreError> {
+        let folder = self.folder.join(folder_of(kind));
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::io(format!("{} cannot be read", folder.display()), error)),
         };
+        let files = entries.flatten().map(|entry| entry.path());
+        let records = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        Ok(records.take(MAX_LISTED).collect())
+    }
+
+    fn list(&self) -> Result<Vec<Record>, StoreError> {
         let mut records = Vec::new();
-        for entry in entries.flatten().take(MAX_CLIENTS) {
-            let path = entry.path();
-            if path.extension().is_none_or(|extension| extension != "json") {
-                continue;
-            }
+        for path in self.files(Kind::Client)? {
             match read(&path) {
                 Ok(record) => records.extend(record),
                 // One client that cannot be read is one that is registered anew.

@@ -2,6 +2,7 @@
 //!
 //! A check neither asks nor waits for anything, so each can be tested with made-up facts.
 
+mod auth;
 mod catalog;
 mod hosts;
 mod last_words;
@@ -22,6 +23,7 @@ type Check = fn(&Case) -> Vec<Finding>;
 const CHECKS: &[(&str, &[Check])] = &[
     ("program", &[program::there, program::path, program::ends, program::junk, program::start]),
     ("network", &[web::connection, web::status, web::path, web::proxy]),
+    ("login", &[auth::stored, auth::way, auth::warnings]),
     ("protocol", &[talk::era, talk::transport, talk::lists, talk::offers]),
     ("names", &[catalog::names, catalog::duplicates]),
     ("descriptions", &[catalog::descriptions, catalog::arguments, poison::hidden, poison::orders]),
@@ -47,6 +49,7 @@ pub(crate) fn areas(case: &Case) -> Vec<&'static str> {
         "program" => case.program.is_some(),
         "network" => case.program.is_none(),
         "protocol" => true,
+        "login" => case.auth.is_some(),
         _ => !case.tools().is_empty(),
     };
     CHECKS.iter().map(|(area, _)| *area).filter(looked).collect()

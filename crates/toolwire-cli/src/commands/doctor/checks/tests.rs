@@ -29,6 +29,7 @@ fn healthy() -> Case {
         child: Child { starts: 1, ..Child::default() },
         proxy: None,
         web: None,
+        auth: None,
         talk: Ok(talk()),
     }
 }

@@ -2,6 +2,8 @@
 
 use toolwire::http::client::fetch::CertificateFault;
 
+use crate::auth::Stored;
+
 use super::super::{
     case::Case,
     finding::Finding,
@@ -90,8 +92,19 @@ pub(super) fn status(case: &Case) -> Vec<Finding> {
             Finding::new(Problem::AuthNeeded, "the server refuses the token that was sent")
                 .fix("is it expired, or for another server? the challenge above may say what it wants")
         }
-        401 => Finding::new(Problem::AuthNeeded, "the server wants to know who is calling")
-            .fix(format!("toolwire doctor {} --bearer-env MY_TOKEN", case.name)),
+        // What is wrong with the stored login is told instead.
+        401 if case.auth.as_ref().is_some_and(|auth| auth.stored != Stored::Nothing) => return Vec::new(),
+        401 => {
+            let finding = Finding::new(Problem::AuthNeeded, "the server wants to know who is calling");
+            let can_log_in = case
+                .auth
+                .as_ref()
+                .and_then(|auth| auth.walk.as_ref())
+                .is_some_and(|walk| walk.outcome.is_ok());
+            let finding =
+                if can_log_in { finding.fix(format!("toolwire login {}", case.name)) } else { finding };
+            finding.fix(format!("toolwire doctor {} --bearer-env MY_TOKEN", case.name))
+        }
         421 => host_refused(),
         403 if about_host && !answer.is_page() => host_refused(),
         403 => Finding::new(Problem::Forbidden, "the server does not allow it")

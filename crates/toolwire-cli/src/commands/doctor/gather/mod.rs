@@ -11,16 +11,19 @@ use std::{
 
 use toolwire::{
     Client,
+    auth::client::AuthError,
     client::{ClientLimits, EraChoice, ErrorKind, PageOf, Pages},
+    http::client::fetch::Fetcher,
     protocol::{Feature, probe::ProbeLink},
     transport::child::ChildHandle,
 };
 
 use super::{
-    case::{Case, Child, Listed, Silence, Talk},
+    case::{Auth, Case, Child, Listed, Silence, Talk},
     web,
 };
 use crate::{
+    auth::{self, Settings, Site},
     failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
     terminal::seconds,
@@ -40,6 +43,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
     let begun = Instant::now();
     let connected = connect(target, target.era, &children).await;
     let took = begun.elapsed();
+    let why = connected.as_ref().err().and_then(Failure::auth).cloned();
     let (talk, child) = match connected {
         Ok(client) => {
             let starts = children.handles().len();
@@ -64,8 +68,30 @@ pub(crate) async fn gather(target: &Target) -> Case {
         }
         _ => (None, None),
     };
+    let auth = match &talk {
+        Err(silence) => auth(target, silence.code, why).await,
+        Ok(_) => None,
+    };
     let (name, address) = (target.name.clone(), target.address.clone());
-    Case { name, address, patience: target.timeout, program, child, proxy, web, talk }
+    Case { name, address, patience: target.timeout, program, child, proxy, web, auth, talk }
+}
+
+/// Finds out about logins, where one is wanted and no header says who is calling.
+async fn auth(target: &Target, code: Code, failed: Option<AuthError>) -> Option<Auth> {
+    let wanted = matches!(code, Code::AuthNeeded | Code::Forbidden | Code::CredentialsExposed);
+    if target.address.has_credentials() || !(wanted || failed.is_some()) {
+        return None;
+    }
+    let site = Site::of(&target.name, &target.address)?;
+    let stored = auth::look(&site).await;
+    let fetcher = Fetcher::new();
+    let settings =
+        auth::folder().ok().and_then(|store| Settings::load(&store, &site).ok()).unwrap_or_default();
+    let walk = match site.knock(&fetcher, target.timeout).await {
+        Ok(knock) => auth::walk(&site, &settings, &fetcher, &knock).await.ok(),
+        Err(_) => None,
+    };
+    Some(Auth { typed: site.typed, stored, failed, walk })
 }
 
 /// Connects like every other command, but keeps an eye on the processes that are started.

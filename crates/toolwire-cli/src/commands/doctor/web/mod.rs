@@ -216,42 +216,53 @@ impl Viewer {
     }
 
     async fn post(&self, url: &Url, headers: &[(String, String)]) -> Look {
-        let message = json!({
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": toolwire::Version::LATEST_LEGACY,
-                "capabilities": {},
-                "clientInfo": { "name": "toolwire", "version": env!("CARGO_PKG_VERSION") },
-            },
-        });
-        let request = Fetch::post(url.as_str(), "application/json", message.to_string())
-            .header("accept", "application/json, text/event-stream")
-            .first_bytes(MAX_BODY);
-        match self.fetch(request, headers).await {
-            Ok(response) => {
-                let session = text(&response, SESSION);
-                if let Some(session) = &session {
-                    let request = Fetch::delete(url.as_str()).header(SESSION, session);
-                    // Some servers end no sessions, and forget them by themselves.
-                    let _ = self.fetch(request, headers).await;
-                }
-                Look::Answer(answer(&response, session.is_some()))
-            }
+        match knock(&self.fetcher, url.as_str(), headers, self.patience).await {
+            Ok(response) => Look::Answer(answer(&response)),
             Err(error) => Look::Nothing(Fault::of(&error)),
         }
     }
 
     async fn fetch(&self, request: Fetch, headers: &[(String, String)]) -> Result<Fetched, FetchError> {
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
-        self.fetcher.fetch(request.timeout(self.patience)).await
+        self.fetcher.fetch(with(request, headers).timeout(self.patience)).await
     }
+}
+
+fn with(request: Fetch, headers: &[(String, String)]) -> Fetch {
+    headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+}
+
+/// Begins a conversation, and ends it at once if that worked.
+pub(crate) async fn knock(
+    fetcher: &Fetcher,
+    url: &str,
+    headers: &[(String, String)],
+    patience: Duration,
+) -> Result<Fetched, FetchError> {
+    let message = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": toolwire::Version::LATEST_LEGACY,
+            "capabilities": {},
+            "clientInfo": { "name": "toolwire", "version": env!("CARGO_PKG_VERSION") },
+        },
+    });
+    let request = Fetch::post(url, "application/json", message.to_string())
+        .header("accept", "application/json, text/event-stream")
+        .first_bytes(MAX_BODY);
+    let response = fetcher.fetch(with(request, headers).timeout(patience)).await?;
+    if let Some(session) = text(&response, SESSION) {
+        let request = Fetch::delete(url).header(SESSION, &session);
+        // Some servers end no sessions, and forget them by themselves.
+        let _ = fetcher.fetch(with(request, headers).timeout(patience)).await;
+    }
+    Ok(response)
 }
 
 const SESSION: &str = "mcp-session-id";
 
-fn answer(response: &Fetched, session: bool) -> Answer {
+fn answer(response: &Fetched) -> Answer {
     Answer {
         status: response.status.as_u16(),
         reason: response.status.canonical_reason().unwrap_or_default().to_owned(),
@@ -261,7 +272,7 @@ fn answer(response: &Fetched, session: bool) -> Answer {
         allow: text(response, "allow"),
         retry_after: text(response, "retry-after"),
         server: text(response, "server"),
-        session,
+        session: text(response, SESSION).is_some(),
         body: String::from_utf8_lossy(&response.body).into_owned(),
     }
 }

