@@ -143,16 +143,16 @@ impl Fetch for Silent {
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever_behind_those_who_ask_too_much() {
     let verifier = Introspection::at(URL, "files", Secret::from("s3cret")).fetch(Silent);
-    let verifier = std::sync::Arc::new(prepared(verifier));
+    let verifier = Arc::new(prepared(verifier));
     let flood: Vec<_> = (0..500)
         .map(|number| {
-            let verifier = std::sync::Arc::clone(&verifier);
+            let verifier = Arc::clone(&verifier);
             tokio::spawn(async move { verifier.verify(&presented(&format!("junk{number}")), now()).await })
         })
         .collect();
     // All of them come before it, and have asked or wait.
-    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    let limit = std::time::Duration::from_secs(60);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let limit = Duration::from_secs(60);
     let waited = tokio::time::timeout(limit, verifier.verify(&presented("opaque"), now())).await;
     assert!(matches!(waited, Ok(Err(VerifyError::Unavailable(_)))), "{waited:?}");
     flood.iter().for_each(tokio::task::JoinHandle::abort);
