@@ -40,6 +40,8 @@ pub enum FaultKind {
     NotVersionTwo,
     /// Two members of the same name in one object, anywhere in the message.
     DuplicateMember(Box<str>),
+    /// A member has a name that a JSON library uses for itself, so that not every reader would see the same.
+    ReservedMember(Box<str>),
     /// Arrays and objects in each other, deeper than anybody decodes.
     TooDeep,
     /// A number beyond the range of 64-bit floating point.
@@ -81,6 +83,7 @@ impl EnvelopeFault {
                 self.kind,
                 FaultKind::WrongParamsType
                     | FaultKind::DuplicateMember(_)
+                    | FaultKind::ReservedMember(_)
                     | FaultKind::TooDeep
                     | FaultKind::NumberOutOfRange
                     | FaultKind::LoneSurrogate
@@ -115,6 +118,7 @@ impl fmt::Display for EnvelopeFault {
             FaultKind::DuplicateMember(name) => {
                 write!(f, "the member {:?} is duplicated; names in an object must be unique", shortened(name))
             }
+            FaultKind::ReservedMember(name) => write!(f, "no member may be named {:?}", shortened(name)),
             FaultKind::TooDeep => write!(f, "a message may be nested at most {MAX_DEPTH} levels deep"),
             FaultKind::NumberOutOfRange => {
                 f.write_str("a number in the message is out of range; send it as a string")
@@ -159,6 +163,7 @@ impl From<Flaw> for FaultKind {
             Flaw::NumberOutOfRange => Self::NumberOutOfRange,
             Flaw::LoneSurrogate => Self::LoneSurrogate,
             Flaw::Duplicate(name) => Self::DuplicateMember(name),
+            Flaw::Reserved(name) => Self::ReservedMember(name),
         }
     }
 }

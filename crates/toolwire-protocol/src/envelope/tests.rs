@@ -174,6 +174,11 @@ fn what_two_readers_could_take_differently_is_refused_with_its_id() {
         (r#""x":1e999"#, FaultKind::NumberOutOfRange, "a number in the message is out of range"),
         (r#""x":"\ud800""#, FaultKind::LoneSurrogate, "half of a character"),
         (r#""x":[{"y":1,"y":2}]"#, FaultKind::DuplicateMember("y".into()), "the member \"y\" is duplicated"),
+        (
+            r#""x":{"$serde_json::private::RawValue":"[1]"}"#,
+            FaultKind::ReservedMember("$serde_json::private::RawValue".into()),
+            "no member may be named",
+        ),
         (r#""name":"a","name":"b""#, FaultKind::DuplicateMember("name".into()), "is duplicated"),
         (r#""name":"a","n\u0061me":"b""#, FaultKind::DuplicateMember("name".into()), "is duplicated"),
         (

@@ -15,6 +15,8 @@ pub(crate) enum Flaw {
     LoneSurrogate,
     /// Two members of the same name in one object.
     Duplicate(Box<str>),
+    /// A member whose name makes the decoder see something else than the object that is there.
+    Reserved(Box<str>),
 }
 
 impl fmt::Display for Flaw {
@@ -24,6 +26,7 @@ impl fmt::Display for Flaw {
             Self::NumberOutOfRange => f.write_str("a number is out of range"),
             Self::LoneSurrogate => f.write_str("a string has an escape that is half of a character"),
             Self::Duplicate(name) => write!(f, "the member {name:?} is duplicated"),
+            Self::Reserved(name) => write!(f, "no member may be named {name:?}"),
         }
     }
 }

@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
             return flaw.filter(|flaw| *flaw == Flaw::TooDeep);
         }
         if flaw.is_none() && self.names.are_unsure() {
-            return names::duplicate(self.text).map(Flaw::Duplicate);
+            return names::flaw(self.text);
         }
         flaw
     }
@@ -279,6 +279,9 @@ impl<'a> Scanner<'a> {
         if !self.names.add(self.text.as_bytes(), (start, end), escaped) {
             self.note_duplicate(start, end);
         }
+        if self.text.as_bytes().get(start) == Some(&b'$') {
+            self.note_reserved(start, end);
+        }
         self.take(b':')?;
         Ok((start, end, escaped))
     }
@@ -287,6 +290,14 @@ impl<'a> Scanner<'a> {
     fn note_duplicate(&mut self, start: usize, end: usize) {
         let name = self.text.get(start..end).unwrap_or_default();
         self.note(Flaw::Duplicate(name.into()));
+    }
+
+    #[cold]
+    fn note_reserved(&mut self, start: usize, end: usize) {
+        let name = self.text.get(start..end).unwrap_or_default();
+        if names::is_reserved(name) {
+            self.note(Flaw::Reserved(name.into()));
+        }
     }
 
     /// Passes a string, which must begin right here.

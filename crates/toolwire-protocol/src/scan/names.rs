@@ -1,11 +1,11 @@
-//! Whether two members of an object have the same name.
+//! Whether two members of an object have the same name, and whether one has a name that is not for peers.
 //!
 //! Most messages have few names, none of them with escapes: those are compared while they are passed, without
 //! allocating anything. Where that is not enough, the text is walked through once more.
 
 use std::borrow::Cow;
 
-use super::{Malformed, Scanner};
+use super::{Flaw, Malformed, Scanner};
 
 /// How many names are kept, those of all open objects together.
 const ROOM: usize = 24;
@@ -97,11 +97,20 @@ impl Name {
     }
 }
 
-/// The first name found that two members of one object have, in a text that is JSON.
+/// How names begin by which serde_json tells itself, in the first member of an object, that this is not an object:
+/// `{"$serde_json::private::RawValue":"[1]"}` is decoded as `[1]`. Whoever looks at the text sees something else.
+const RESERVED: &str = "$serde_json::private::";
+
+/// Whether a peer must not use this name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED)
+}
+
+/// The first flaw in the names of a text that is JSON.
 ///
 /// It takes time by the length of the text and the logarithm of the number of its names, whatever they are.
 #[cold]
-pub(super) fn duplicate(text: &str) -> Option<Box<str>> {
+pub(super) fn flaw(text: &str) -> Option<Flaw> {
     let mut scanner = Scanner::without_flaws(text);
     let mut found = None;
     // The walk is broken off at the first one, so it then ends as if something were wrong.
@@ -110,13 +119,18 @@ pub(super) fn duplicate(text: &str) -> Option<Box<str>> {
 }
 
 /// Recursive, which the depth of the text bounds.
-fn search(scanner: &mut Scanner<'_>, found: &mut Option<Box<str>>) -> Result<(), Malformed> {
+fn search(scanner: &mut Scanner<'_>, found: &mut Option<Flaw>) -> Result<(), Malformed> {
     match scanner.peek() {
         Some(b'[') => scanner.array(|scanner| search(scanner, found)),
         Some(b'{') => {
             let mut names: Vec<Cow<'_, str>> = Vec::new();
             scanner.object(|scanner, name| {
-                names.push(name.text().ok_or(Malformed)?);
+                let name = name.text().ok_or(Malformed)?;
+                if is_reserved(&name) {
+                    *found = Some(Flaw::Reserved(name.as_ref().into()));
+                    return Err(Malformed);
+                }
+                names.push(name);
                 search(scanner, found)
             })?;
             names.sort_unstable();
@@ -125,7 +139,7 @@ fn search(scanner: &mut Scanner<'_>, found: &mut Option<Box<str>>) -> Result<(),
                 _ => None,
             });
             twins.map_or(Ok(()), |name| {
-                *found = Some(name.as_ref().into());
+                *found = Some(Flaw::Duplicate(name.as_ref().into()));
                 Err(Malformed)
             })
         }

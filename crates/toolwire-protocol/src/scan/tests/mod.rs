@@ -258,6 +258,14 @@ fn a_flaw_says_what_it_is() {
         ("[1e999]", Flaw::NumberOutOfRange),
         (r#"["\udc00"]"#, Flaw::LoneSurrogate),
         (r#"[{"b":1,"a":1,"\u0061":1}]"#, Flaw::Duplicate("a".into())),
+        (
+            r#"{"$serde_json::private::RawValue":"[1]"}"#,
+            Flaw::Reserved("$serde_json::private::RawValue".into()),
+        ),
+        (
+            r#"[{"a":{"\u0024serde_json::private::Number":"1"}}]"#,
+            Flaw::Reserved("$serde_json::private::Number".into()),
+        ),
         (&"[".repeat(128), Flaw::TooDeep),
     ] {
         assert_eq!(check(text), Err(flaw), "{text}");

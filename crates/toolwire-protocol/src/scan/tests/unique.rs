@@ -55,6 +55,9 @@ impl<'de> Visitor<'de> for Unique {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
         let mut names = BTreeSet::new();
         while let Some((name, _)) = members.next_entry::<String, Self>()? {
+            if name.starts_with("$serde_json::private::") {
+                return Err(A::Error::custom("reserved"));
+            }
             if !names.insert(name) {
                 return Err(A::Error::custom("duplicate"));
             }
