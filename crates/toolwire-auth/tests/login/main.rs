@@ -1,5 +1,7 @@
 //! Logging in, using and renewing against a small authorization server on this machine.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod attacks;
 mod renewal;
 mod whole;

@@ -105,7 +105,7 @@ impl World {
     }
 
     /// A client with a person who agrees to everything.
-    pub(crate) fn oauth(&self) -> OAuthBuilder {
+    pub(crate) fn oauth() -> OAuthBuilder {
         OAuth::builder("Test").login(Agreeing)
     }
 
@@ -233,7 +233,7 @@ impl World {
                 state.spent.insert(refresh);
             }
             "authorization_code" => assert_eq!(form["code"], "marked-code"),
-            "client_credentials" => scopes = form["scope"].clone(),
+            "client_credentials" => scopes.clone_from(&form["scope"]),
             other => panic!("{other}"),
         }
         state.counter += 1;
