@@ -164,9 +164,10 @@ impl StepUps {
         granted: &Scopes,
     ) -> Result<Scopes, AuthError> {
         let futile = |why: &str| {
-            let detail = match challenged.is_empty() {
-                true => "the server says that scopes are lacking, and not which".to_owned(),
-                false => format!("the server wants the scopes \"{challenged}\", {why}"),
+            let detail = if challenged.is_empty() {
+                "the server says that scopes are lacking, and not which".to_owned()
+            } else {
+                format!("the server wants the scopes \"{challenged}\", {why}")
             };
             Err(AuthError::new(AuthErrorKind::StepUpFutile, Step::Scopes, detail))
         };

@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex},
+};
 
 use toolwire_auth::client::{AuthErrorKind, store::MemoryStore};
 use toolwire_http::client::authorize::Purpose;
@@ -10,7 +13,7 @@ async fn a_server_that_never_accepts_a_token_gets_one_login() {
     let world = World::new().await;
     let place = format!("http://127.0.0.1:{}/.well-known/oauth-protected-resource/mcp", world.port);
     world.state().server_fault = Some((401, format!("Bearer resource_metadata=\"{place}\"")));
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     let error = call(&*auth, &world, Purpose::Request).await.unwrap_err();
     assert_eq!(cause(&error).kind, AuthErrorKind::TokenRejected);
     assert_eq!(world.seen().asked, 1);
@@ -19,7 +22,7 @@ async fn a_server_that_never_accepts_a_token_gets_one_login() {
 #[tokio::test]
 async fn a_server_that_always_wants_more_scopes_is_given_up() {
     let world = World::new().await;
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
     world.state().server_fault = Some((403, "Bearer error=\"insufficient_scope\", scope=\"a\"".to_owned()));
     let error = call(&*auth, &world, Purpose::Request).await.unwrap_err();
@@ -32,7 +35,7 @@ async fn a_server_that_always_wants_more_scopes_is_given_up() {
 #[tokio::test]
 async fn nothing_in_the_background_ever_asks_a_person() {
     let world = World::new().await;
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     let error = call(&*auth, &world, Purpose::Background).await.unwrap_err();
     assert_eq!(cause(&error).kind, AuthErrorKind::LoginNeeded);
     world.state().server_fault = Some((403, "Bearer error=\"insufficient_scope\", scope=\"a\"".to_owned()));
@@ -43,7 +46,7 @@ async fn nothing_in_the_background_ever_asks_a_person() {
 #[tokio::test]
 async fn any_other_403_is_left_as_it_is() {
     let world = World::new().await;
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     world.state().server_fault = Some((403, "Bearer error=\"invalid_token\"".to_owned()));
     assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 403);
     assert_eq!(world.seen().asked, 0);
@@ -84,10 +87,9 @@ async fn a_login_ends_with_the_last_of_those_who_wait_for_it() {
 async fn no_secret_is_in_an_event_an_error_or_what_is_printed() {
     let (world, said) = (World::new().await, Arc::new(Mutex::new(String::new())));
     let telling = Arc::clone(&said);
-    let oauth = world
-        .oauth()
+    let oauth = World::oauth()
         .store(MemoryStore::new())
-        .on_event(move |event| telling.lock().unwrap().extend([event.to_string(), format!("{event:?}\n")]))
+        .on_event(move |event| writeln!(telling.lock().unwrap(), "{event} {event:?}").unwrap())
         .build()
         .unwrap();
     let auth = bound(&oauth, &world);

@@ -18,7 +18,7 @@ fn clock() -> ManualClock {
 async fn a_login_is_used_stored_and_renewed_before_it_ends() {
     let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
     world.state().lasts = Some(600);
-    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
     let auth = bound(&oauth, &world);
     for _ in 0..3 {
         assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
@@ -32,7 +32,7 @@ async fn a_login_is_used_stored_and_renewed_before_it_ends() {
     let record = store.load(&Key::credential(&world.server(), "")).await.unwrap().unwrap();
     assert_eq!(record.generation(), 2);
     // Another program finds it.
-    let other = world.oauth().clock(clock).store(store).build().unwrap();
+    let other = World::oauth().clock(clock).store(store).build().unwrap();
     assert_eq!(call(&*bound(&other, &world), &world, Purpose::Background).await.unwrap(), 200);
     assert_eq!(world.seen().token_requests, 2);
 }
@@ -41,7 +41,7 @@ async fn a_login_is_used_stored_and_renewed_before_it_ends() {
 async fn many_tasks_that_renew_at_once_send_one_request() {
     let (world, clock) = (World::new().await, clock());
     world.state().lasts = Some(600);
-    let oauth = world.oauth().clock(clock.clone()).build().unwrap();
+    let oauth = World::oauth().clock(clock.clone()).build().unwrap();
     let auth = bound(&oauth, &world);
     call(&*auth, &world, Purpose::Request).await.unwrap();
     clock.advance(Duration::from_secs(3600));
@@ -62,7 +62,7 @@ async fn many_tasks_that_renew_at_once_send_one_request() {
 #[tokio::test]
 async fn many_tasks_that_are_refused_at_once_log_in_once() {
     let world = World::new().await;
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     let calls: Vec<_> = (0..10)
         .map(|_| {
             let (auth, world) = (Arc::clone(&auth), world.clone());
@@ -120,7 +120,7 @@ async fn ten_tasks_in_four_processes_renew_at_once_and_nobody_is_logged_out() {
     world.state().lasts = Some(600);
     let folder = std::env::temp_dir().join(format!("toolwire-four-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    let oauth = world.oauth().clock(clock()).store(FileStore::at(&folder)).build().unwrap();
+    let oauth = World::oauth().clock(clock()).store(FileStore::at(&folder)).build().unwrap();
     assert_eq!(call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap(), 200);
     let program = std::env::current_exe().unwrap();
     let children: Vec<_> = (0..4)
@@ -147,7 +147,7 @@ async fn no_fault_of_the_network_or_the_issuer_drops_a_credential() {
     for fault in faults {
         let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
         world.state().lasts = Some(600);
-        let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+        let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
         let auth = bound(&oauth, &world);
         call(&*auth, &world, Purpose::Request).await.unwrap();
         let key = Key::credential(&world.server(), "");
@@ -171,7 +171,7 @@ async fn no_fault_of_the_network_or_the_issuer_drops_a_credential() {
 async fn a_refresh_token_that_is_void_is_forgotten_and_a_login_follows_if_somebody_waits() {
     let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
     world.state().lasts = Some(600);
-    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
     let auth = bound(&oauth, &world);
     call(&*auth, &world, Purpose::Request).await.unwrap();
     world.expire();
@@ -190,7 +190,7 @@ async fn a_server_that_always_names_scopes_that_are_not_given_does_not_keep_a_to
     let world = World::new().await;
     world.state().wanted = Some("read write");
     world.state().grants = Some("read");
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     for renewals in 0..3 {
         assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
         assert_eq!((world.seen().asked, world.seen().renewals), (1, renewals));
@@ -205,7 +205,7 @@ async fn a_server_that_always_names_scopes_that_are_not_given_does_not_keep_a_to
 async fn a_server_that_wants_more_with_401_gets_a_renewed_token_and_then_one_with_more() {
     let world = World::new().await;
     world.state().wanted = Some("read");
-    let auth = bound(&world.oauth().build().unwrap(), &world);
+    let auth = bound(&World::oauth().build().unwrap(), &world);
     assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
     let place = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin());
     let challenge = format!("Bearer resource_metadata=\"{place}\", scope=\"read write\"");
@@ -220,7 +220,7 @@ async fn a_server_that_wants_more_with_401_gets_a_renewed_token_and_then_one_wit
 async fn a_token_that_has_ended_and_cannot_be_renewed_is_followed_by_a_login() {
     let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
     world.state().lasts = Some(600);
-    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
     let auth = bound(&oauth, &world);
     call(&*auth, &world, Purpose::Request).await.unwrap();
     clock.advance(Duration::from_secs(601));

@@ -116,7 +116,7 @@ async fn a_client_logs_in_asks_for_more_and_renews_without_anybody_noticing() {
     for version in [Version::V2025_11_25, Version::V2026_07_28] {
         let (protected, era) = (Protected::new().await, EraChoice::Version(version));
         let world = &protected.world;
-        let oauth = world.oauth().build().unwrap();
+        let oauth = World::oauth().build().unwrap();
         // 401, and a person logs in.
         let client = protected.connect(&oauth, era).await.unwrap();
         assert_eq!(world.state().scopes_asked, ["files:read"], "{version}");
@@ -187,7 +187,7 @@ async fn a_websocket_is_opened_with_a_login_and_one_that_is_not_says_401() {
     let error = Client::builder("notes", "1.0").connect(socket(nobody)).await.unwrap_err();
     assert_eq!((error.status(), &cause(&error).kind), (Some(401), &AuthErrorKind::LoginNeeded), "{error:?}");
 
-    let oauth = protected.world.oauth().build().unwrap();
+    let oauth = World::oauth().build().unwrap();
     let client = Client::builder("notes", "1.0").connect(socket(oauth)).await.unwrap();
     assert_eq!(call(&client, "whoami").await.unwrap(), "alice");
     assert_eq!(protected.world.state().scopes_asked, ["files:read"]);

@@ -107,8 +107,7 @@ impl World {
     }
 
     /// A client with a person who agrees to everything.
-    #[expect(clippy::unused_self, reason = "it is the world's client")]
-    pub(crate) fn oauth(&self) -> OAuthBuilder {
+    pub(crate) fn oauth() -> OAuthBuilder {
         OAuth::builder("Test").login(Agreeing)
     }
 
@@ -238,7 +237,7 @@ impl World {
                 state.spent.insert(refresh);
             }
             "authorization_code" => assert_eq!(form["code"], "marked-code"),
-            "client_credentials" => scopes = form["scope"].clone(),
+            "client_credentials" => scopes.clone_from(&form["scope"]),
             other => panic!("{other}"),
         }
         state.counter += 1;
