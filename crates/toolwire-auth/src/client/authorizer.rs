@@ -44,6 +44,7 @@ impl Authorize for Authorizer {
             purpose,
             patience: Patience::default(),
             used: None,
+            known: 0,
             new_since: None,
             nonce: None,
         })
@@ -61,6 +62,8 @@ struct Try {
     patience: Patience,
     /// What it was sent with the last time.
     used: Option<Held>,
+    /// The one that was known then, whether it was sent or was over.
+    known: u64,
     /// The first credential that was obtained for this very request.
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
@@ -70,7 +73,9 @@ struct Try {
 impl Attempt for Try {
     fn headers<'a>(&'a mut self, hop: Hop<'a>) -> BoxFuture<'a, Result<HeaderMap, Unauthorized>> {
         Box::pin(async move {
+            let known = self.server.current().await.map_or(0, |held| held.serial);
             self.used = self.usable().await.map_err(unauthorized)?;
+            self.known = self.used.as_ref().map_or(known, |held| held.serial);
             match &self.used {
                 Some(held) => self.signed(held, hop).map_err(unauthorized),
                 None => Ok(HeaderMap::new()),
@@ -180,8 +185,8 @@ impl Try {
             self.nonce = Some(nonce);
             return Ok(Verdict::Again);
         }
-        let (used, current) = (self.used.as_ref().map_or(0, |held| held.serial), self.server.held());
-        if current.as_ref().is_some_and(|current| current.serial > used) {
+        let current = self.server.held();
+        if current.as_ref().is_some_and(|current| current.serial > self.known) {
             return Ok(Verdict::Again);
         }
         if self.used.is_some() && self.lacks(&challenges) {
