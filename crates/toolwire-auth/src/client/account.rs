@@ -203,7 +203,7 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
                 Err(AuthError::new(AuthErrorKind::Unavailable, Step::Revocation, error.detail).at(endpoint))
             }
         };
-        failed = failed.or(answered.err());
+        failed = failed.or_else(|| answered.err());
     }
     failed.map_or(Ok(Revoked::Yes), Err)
 }

@@ -54,9 +54,8 @@ impl Hop {
 
     /// What the server said to somebody who did not say who they are.
     fn knocked(site: &Site, knock: &Knock) -> Self {
-        let status = knock.fetched.status.as_u16();
-        let schemes: Vec<&str> =
-            knock.reading.challenges.iter().map(|challenge| challenge.scheme()).collect();
+        let status = knock.answer.status.as_u16();
+        let schemes: Vec<&str> = knock.reading.challenges.iter().map(Challenge::scheme).collect();
         let (verdict, mut detail) = match status {
             401 if schemes.is_empty() => {
                 ("warning", "the server asks for a login, and does not say how".to_owned())
@@ -93,7 +92,7 @@ pub(crate) async fn walk(site: &Site, settings: &Settings, fetcher: &Fetcher, kn
     let hops = Arc::new(Mutex::new(vec![Hop::knocked(site, knock)]));
     let noted = Arc::clone(&hops);
     let oauth = settings
-        .oauth()?
+        .oauth()
         .store(Keeper::new(store_of_user()?))
         .on_event(move |event| noted.lock().unwrap_or_else(PoisonError::into_inner).push(Hop::of(event)))
         .build()

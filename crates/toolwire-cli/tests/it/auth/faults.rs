@@ -200,13 +200,8 @@ fn a_login_that_lacks_a_scope_of_the_server_is_told() {
             .lines()
             .find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned))?;
         let origin = format!("http://{host}");
-        let (path, query) = asked
-            .line
-            .split(' ')
-            .nth(1)
-            .unwrap()
-            .split_once('?')
-            .unwrap_or((asked.line.split(' ').nth(1).unwrap(), ""));
+        let asked_for = asked.line.split(' ').nth(1).unwrap();
+        let (path, query) = asked_for.split_once('?').unwrap_or((asked_for, ""));
         Some(match path {
             "/mcp" if bearer => response(
                 "403 Forbidden",
