@@ -43,7 +43,7 @@ pub(crate) async fn stored(target: &Target) -> Result<Option<OAuth>> {
     match Keeper::new(store.clone()).load(&key).await {
         Ok(None) => Ok(None),
         Ok(Some(_)) => {
-            let oauth = settings.oauth()?.store(Keeper::new(store)).build();
+            let oauth = settings.oauth().store(Keeper::new(store)).build();
             oauth.map(Some).map_err(|error| failure(&error, &site))
         }
         Err(error) => Err(unstored(error.kind(), &error.to_string(), &store.path(&key))),

@@ -72,7 +72,7 @@ impl Settings {
     }
 
     /// A client that keeps to them. The secret is taken from its variable, if that is set.
-    pub(crate) fn oauth(&self) -> Result<OAuthBuilder> {
+    pub(crate) fn oauth(&self) -> OAuthBuilder {
         let mut builder = OAuth::builder(CLIENT_NAME);
         if let Some(id) = &self.client {
             let mut client = ClientId::new(id);
@@ -104,6 +104,6 @@ impl Settings {
         if let Some(issuer) = self.issuer.as_deref().filter(|_| self.omit_resource) {
             dangerous = dangerous.omit_resource(issuer);
         }
-        Ok(dangerous.safe())
+        dangerous.safe()
     }
 }

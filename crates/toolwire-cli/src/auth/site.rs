@@ -39,7 +39,7 @@ pub(crate) struct Site {
 /// What a server says to somebody who does not say who they are.
 #[derive(Clone, Debug)]
 pub(crate) struct Knock {
-    pub(crate) fetched: Fetched,
+    pub(crate) answer: Fetched,
     pub(crate) reading: Reading,
 }
 
@@ -97,17 +97,17 @@ impl Site {
 
     /// Asks without saying who is asking.
     pub(crate) async fn knock(&self, fetcher: &Fetcher, patience: Duration) -> Result<Knock, FetchError> {
-        let fetched = web::knock(fetcher, &self.url, &self.headers, patience).await?;
-        let reading = challenge::read(&fetched.headers);
-        Ok(Knock { fetched, reading })
+        let answer = web::knock(fetcher, &self.url, &self.headers, patience).await?;
+        let reading = challenge::read(&answer.headers);
+        Ok(Knock { answer, reading })
     }
 }
 
 impl Knock {
     /// The refusal, if it is one.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let fetched = &self.fetched;
-        matches!(fetched.status.as_u16(), 401 | 403)
-            .then(|| Refusal::new(fetched.status, fetched.headers.clone(), fetched.reached.clone()))
+        let answer = &self.answer;
+        matches!(answer.status.as_u16(), 401 | 403)
+            .then(|| Refusal::new(answer.status, answer.headers.clone(), answer.reached.clone()))
     }
 }

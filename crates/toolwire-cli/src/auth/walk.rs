@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire::{
+    auth::challenge::Challenge,
     auth::client::{AuthError, Event, Prospect, Verdict},
     http::client::fetch::Fetcher,
 };
@@ -29,6 +30,8 @@ pub(crate) struct Walk {
     pub(crate) outcome: Result<Prospect, AuthError>,
     /// How many lines of the challenge could not be read.
     pub(crate) unreadable: usize,
+    /// Whether the server wants a token of OAuth, for all it says.
+    pub(crate) challenged: bool,
 }
 
 impl Hop {
@@ -51,9 +54,8 @@ impl Hop {
 
     /// What the server said to somebody who did not say who they are.
     fn knocked(site: &Site, knock: &Knock) -> Self {
-        let status = knock.fetched.status.as_u16();
-        let schemes: Vec<&str> =
-            knock.reading.challenges.iter().map(|challenge| challenge.scheme()).collect();
+        let status = knock.answer.status.as_u16();
+        let schemes: Vec<&str> = knock.reading.challenges.iter().map(Challenge::scheme).collect();
         let (verdict, mut detail) = match status {
             401 if schemes.is_empty() => {
                 ("warning", "the server asks for a login, and does not say how".to_owned())
@@ -90,12 +92,14 @@ pub(crate) async fn walk(site: &Site, settings: &Settings, fetcher: &Fetcher, kn
     let hops = Arc::new(Mutex::new(vec![Hop::knocked(site, knock)]));
     let noted = Arc::clone(&hops);
     let oauth = settings
-        .oauth()?
+        .oauth()
         .store(Keeper::new(store_of_user()?))
         .on_event(move |event| noted.lock().unwrap_or_else(PoisonError::into_inner).push(Hop::of(event)))
         .build()
         .map_err(|error| failure(&error, site))?;
     let outcome = oauth.explain(&site.url, fetcher.clone(), knock.refusal()).await;
     let hops = hops.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Walk { hops, outcome, unreadable: knock.reading.unreadable })
+    let oauth_like = |challenge: &Challenge| challenge.is("Bearer") || challenge.is("DPoP");
+    let challenged = knock.reading.challenges.iter().any(oauth_like);
+    Ok(Walk { hops, outcome, unreadable: knock.reading.unreadable, challenged })
 }

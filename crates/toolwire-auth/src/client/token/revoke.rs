@@ -34,13 +34,11 @@ pub fn accept_revocation(response: &Response, endpoint: &Endpoint) -> Result<(),
     if response.status == StatusCode::OK || response.status == StatusCode::NO_CONTENT {
         return Ok(());
     }
-    match document(response) {
-        Err(refusal) => Err(refusal.into_error(Step::Revocation, endpoint)),
-        Ok(_) => {
-            let detail = format!("the issuer answers with status {}", response.status.as_u16());
-            Err(AuthError::new(AuthErrorKind::Unavailable, Step::Revocation, detail).at(endpoint))
-        }
+    if let Err(refusal) = document(response) {
+        return Err(refusal.into_error(Step::Revocation, endpoint));
     }
+    let detail = format!("the issuer answers with status {}", response.status.as_u16());
+    Err(AuthError::new(AuthErrorKind::Unavailable, Step::Revocation, detail).at(endpoint))
 }
 
 #[cfg(test)]

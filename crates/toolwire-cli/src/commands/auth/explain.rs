@@ -1,6 +1,6 @@
 //! `toolwire auth explain`: the way to a login, step by step, up to where somebody would be asked.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use clap::Args;
 use owo_colors::OwoColorize;
@@ -85,7 +85,7 @@ fn shown(hop: &Hop) -> String {
     let mut text = format!("{mark} {}: {}{rule}", hop.step, printable(&hop.detail));
     if let Some(request) = &hop.request {
         let status = hop.status.map(|status| format!(" → {status}")).unwrap_or_default();
-        text.push_str(&format!("\n    {}{status}", printable(request)));
+        let _ = write!(text, "\n    {}{status}", printable(request));
     }
     text
 }

@@ -59,7 +59,7 @@ pub(crate) struct Options {
     fresh: bool,
 
     /// Let the browser come back here; what the client was registered with
-    #[arg(long, value_name = "URI", conflicts_with_all = ["paste", "device"], help_heading = "Provider")]
+    #[arg(long, value_name = "URI", requires = "client", conflicts_with_all = ["paste", "device"], help_heading = "Provider")]
     redirect: Option<String>,
 
     #[command(flatten)]
@@ -114,7 +114,7 @@ async fn log_in(
     let mut last = None;
     for way in ways {
         let mut builder = settings
-            .oauth()?
+            .oauth()
             .login(way.person(settings.redirect.as_deref(), terminal))
             .store(Keeper::new(auth::store_of_user()?))
             .scopes(options.scope.iter().flat_map(|scope| scope.split_whitespace()))
@@ -138,7 +138,7 @@ async fn log_in(
 
 fn refused(error: &toolwire::auth::client::AuthError, site: &Site, knock: &Knock) -> Failure {
     let failure = auth::failure(error, site);
-    if error.kind == AuthErrorKind::NoResourceMetadata && knock.fetched.status.is_success() {
+    if error.kind == AuthErrorKind::NoResourceMetadata && knock.answer.status.is_success() {
         return failure.hint("it answers without a login, so none may be needed");
     }
     failure

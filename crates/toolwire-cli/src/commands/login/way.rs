@@ -4,9 +4,12 @@ use std::io::BufRead as _;
 
 use owo_colors::OwoColorize;
 use serde_json::json;
-use toolwire::auth::client::{
-    device::DeviceCode,
-    login::{Browser, Device, PasteBack, Person},
+use toolwire::auth::{
+    Endpoint,
+    client::{
+        device::DeviceCode,
+        login::{Browser, Device, PasteBack, Person},
+    },
 };
 
 use crate::terminal::{Terminal, printable_line};
@@ -67,7 +70,7 @@ fn page(url: &str, terminal: Terminal) {
 fn show(code: &DeviceCode, terminal: Terminal) {
     let page = code.verification_uri.as_str();
     if terminal.json {
-        let whole = code.verification_uri_complete.as_ref().map(|page| page.as_str());
+        let whole = code.verification_uri_complete.as_ref().map(Endpoint::as_str);
         return terminal
             .note_json(&json!({ "device": { "page": page, "code": code.user_code, "whole": whole } }));
     }

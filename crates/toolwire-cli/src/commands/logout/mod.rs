@@ -92,7 +92,7 @@ async fn leave(site: &Site, forget_client: bool) -> Result<LoggedOut> {
     let store = auth::store_of_user()?;
     let settings = Settings::load(&store, site)?;
     let key = site.key(&settings)?;
-    let oauth = settings.oauth()?.store(Keeper::new(store.clone())).build();
+    let oauth = settings.oauth().store(Keeper::new(store.clone())).build();
     let oauth = oauth.map_err(|error| auth::failure(&error, site))?;
     let out = oauth.log_out(&site.url, Fetcher::new(), forget_client).await;
     let out = out.map_err(|error| match error.kind {
