@@ -7,8 +7,7 @@ use std::{env, process::ExitCode};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use tokio::time::timeout;
-use toolwire_conformance::client::{DEADLINE, ScenarioContext, play};
-use toolwire_http::client::Http;
+use toolwire_conformance::client::{DEADLINE, Scenario, play};
 
 /// The client that the conformance suite watches.
 #[derive(Debug, Parser)]
@@ -31,12 +30,12 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<()> {
     let Options { url } = Options::parse();
-    let scenario =
-        env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO names no scenario")?;
-    let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
-        Ok(text) => serde_json::from_str(&text).context("MCP_CONFORMANCE_CONTEXT cannot be read")?,
-        Err(_) => ScenarioContext::default(),
-    };
-    let played = play(&scenario, context, Http::new(&url)?);
-    timeout(DEADLINE, played).await.with_context(|| format!("{scenario} took longer than {DEADLINE:?}"))?
+    let name = env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO names no scenario")?;
+    let mut scenario = Scenario::new(&name);
+    scenario.revision = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").ok();
+    if let Ok(text) = env::var("MCP_CONFORMANCE_CONTEXT") {
+        scenario.context = serde_json::from_str(&text).context("MCP_CONFORMANCE_CONTEXT cannot be read")?;
+    }
+    let played = timeout(DEADLINE, play(scenario, &url)).await;
+    played.with_context(|| format!("{name} took longer than {DEADLINE:?}"))?
 }

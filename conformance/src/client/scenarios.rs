@@ -30,6 +30,8 @@ pub(super) enum Part {
     ListSkills,
     /// Loads every skill.
     LoadSkills,
+    /// Calls a tool of a server that wants a login.
+    LogIn,
 }
 
 pub(super) fn part(scenario: &str) -> Result<Part> {
@@ -47,11 +49,17 @@ pub(super) fn part(scenario: &str) -> Result<Part> {
         "sep-2640-client-verify-digest"
         | "sep-2640-client-verify-size"
         | "sep-2640-client-verify-frontmatter" => Part::LoadSkills,
+        other if other.starts_with("auth/") => Part::LogIn,
         other => bail!("there is no scenario {other:?}"),
     })
 }
 
 impl Part {
+    /// Whether the server wants to know who calls it.
+    pub(super) const fn logs_in(self) -> bool {
+        matches!(self, Self::LogIn)
+    }
+
     pub(super) async fn play(self, client: &Client, context: ScenarioContext) -> Result<()> {
         match self {
             Self::ListTools => {
@@ -66,6 +74,10 @@ impl Part {
             Self::Call(tool) => {
                 client.all_tools().await?;
                 works(client.call(tool, json!({})).await?)?;
+            }
+            Self::LogIn => {
+                client.all_tools().await?;
+                works(client.call("test-tool", json!({})).await?)?;
             }
             Self::AnswerQuestions => answer_questions(client).await?,
             Self::UseEverything => use_everything(client).await?,

@@ -221,10 +221,12 @@ impl Caller {
         if self.0.values.is_some() {
             return true;
         }
-        let vendor = |name: &str| name.split_once('/').map(|(vendor, _)| vendor.to_owned());
-        let Some(wanted) = vendor(method) else { return false };
+        // Looked up in their order, and not one by one: both are long if the client wants it so.
+        let Some((vendor, _)) = method.split_once('/') else { return false };
+        let from = format!("{vendor}/");
         let extensions = self.capabilities().extensions.as_ref();
-        extensions.is_some_and(|all| all.keys().any(|name| vendor(name).as_ref() == Some(&wanted)))
+        let first = extensions.and_then(|all| all.range(from.clone()..).next());
+        first.is_some_and(|(name, _)| name.starts_with(&from))
     }
 
     /// What handlers keep for the session, if there is one.

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     Method, MethodName, Params, RequestId, RpcError, Version, peek::Peek, uri_template::Variables, wire::Meta,
 };
-use toolwire_transport::Ledger;
+use toolwire_transport::{Ledger, ledger::Charge};
 
 use crate::{
     Caller, CallerId, CallerKey, Lack, Notifier, NotifyError, Principal, Server,
@@ -73,6 +73,8 @@ pub(crate) struct RequestInner {
     pub(crate) journal: OnceLock<Box<Mutex<Journal>>>,
     /// Made with the first question that a handler waits for.
     pub(crate) asking_time: OnceLock<Box<AskingTime>>,
+    /// What the answers to questions weigh, which the handler has until it is done.
+    pub(crate) answers: Mutex<Option<Charge>>,
     pub(crate) asking: Asking,
     /// Where a run that has left its request sends what it has to say.
     pub(crate) detached: OnceLock<Box<Outbox>>,
@@ -121,6 +123,7 @@ impl RequestParts {
             progress: ProgressGuard::default(),
             journal: OnceLock::new(),
             asking_time: OnceLock::new(),
+            answers: Mutex::default(),
             asking: self.asking,
             detached: OnceLock::new(),
             ledger: self.ledger,

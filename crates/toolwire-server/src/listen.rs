@@ -13,7 +13,7 @@ use crate::{
     Context, Reply,
     admission::busy,
     engine::EndsAt,
-    notify::{Change, Filter},
+    notify::{Filter, Reader},
 };
 
 /// Serves one listen request. Resolves when the server shuts down, or what the client has proved who it is
@@ -41,6 +41,7 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
     };
     // Subscribed before the acknowledgement is written, so that no change falls between the two.
     let subscriber = cx.server().notify().subscribe(Filter::of(&honoured));
+    subscriber.read_by(Reader::of(&cx));
     let acknowledged = SubscriptionsAcknowledgedNotificationParams::new(honoured).meta(meta());
     if !cx.0.outbox.send(Method::SubscriptionsAcknowledged, &acknowledged).await {
         return Err(gone());
@@ -54,11 +55,6 @@ pub(crate) async fn serve(cx: Context) -> Result<Reply, RpcError> {
             change = subscriber.next() => change,
         };
         let Some(change) = change else { break };
-        if let Change::Updated(uri) = &change
-            && cx.server().conceals(uri, cx.principal())
-        {
-            continue;
-        }
         let message = change.message(Some(meta())).map_err(|error| RpcError::internal(error.to_string()))?;
         if !cx.0.outbox.send_message(message).await {
             return Err(gone());

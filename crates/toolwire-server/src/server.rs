@@ -249,7 +249,7 @@ impl Server {
         Viewer::new(principal, &self.shared.policy)
     }
 
-    /// Whether a caller must not be told of changes of a resource, since it is hidden from it.
+    /// Whether a caller must not be told of changes of a resource, since it may not read it.
     pub(crate) fn conceals(&self, uri: &str, principal: Option<&Principal>) -> bool {
         self.catalog().conceals(uri, &self.viewer(principal))
     }

@@ -17,7 +17,7 @@
 //! | `http-tls` | no | TLS for both |
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
-//! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves |
+//! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves, and have TLS for clients with them |
 //!
 //! # A server
 //!

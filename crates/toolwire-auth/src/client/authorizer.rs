@@ -12,7 +12,7 @@ use super::{
     flow::Cause,
     renew::{asked, login_needed, renewed},
     scopes::{Operation, Patience, Scopes},
-    token::TokenType,
+    token::{Credential, TokenType},
 };
 use crate::{
     Endpoint,
@@ -107,8 +107,12 @@ fn unauthorized(error: AuthError) -> Unauthorized {
     use AuthErrorKind as Kind;
 
     let status = match error.kind {
+        // Nobody knows what the server would say.
         Kind::Unavailable => None,
-        Kind::ScopesNeeded { .. } | Kind::StepUpFutile | Kind::StepUpLimit => Some(StatusCode::FORBIDDEN),
+        // It is known who asks, and more than they have cannot be had.
+        Kind::ScopeRejected | Kind::ScopesNeeded { .. } | Kind::StepUpFutile | Kind::StepUpLimit => {
+            Some(StatusCode::FORBIDDEN)
+        }
         _ => Some(StatusCode::UNAUTHORIZED),
     };
     let unauthorized = Unauthorized::new(error);
@@ -191,10 +195,12 @@ impl Try {
         if current.as_ref().is_some_and(|current| current.serial > used) {
             return Ok(Verdict::Again);
         }
-        if self.used.is_some() && self.lacks(&challenges) {
-            return self.more(hop, challenges).await;
-        }
+        // Many servers name all their scopes with every refusal, so that a token lacks some says little as long as it may
+        // as well have ended. A new one is had first, and whoever is asked for it is asked for these scopes, too.
         if self.used.is_some() && self.new_since.is_some() {
+            if self.lacks(&challenges) {
+                return self.more(hop, challenges).await;
+            }
             let detail = "the server refuses a token that was given a moment ago";
             return Err(AuthError::new(AuthErrorKind::TokenRejected, Step::Use, detail));
         }
@@ -207,12 +213,14 @@ impl Try {
         if lacking { self.more(hop, challenges).await } else { Ok(Verdict::Stand) }
     }
 
-    /// Whether the server wants scopes that the token does not have.
+    /// Whether the server wants scopes that the token does not have, and that were not asked for with it.
     fn lacks(&self, challenges: &[Challenge]) -> bool {
         let wanted = scopes_of(challenges);
-        let granted = self.used.as_ref().map(|held| &held.credential.granted);
-        // A token without known scopes says nothing.
-        granted.is_some_and(|granted| !granted.is_empty() && !granted.covers(&wanted))
+        self.used.as_ref().is_some_and(|held| {
+            let Credential { granted, requested, .. } = &*held.credential;
+            // A token without known scopes says nothing.
+            !granted.is_empty() && !granted.union(requested).covers(&wanted)
+        })
     }
 
     /// Asks for more scopes.

@@ -164,7 +164,10 @@ impl StepUps {
         granted: &Scopes,
     ) -> Result<Scopes, AuthError> {
         let futile = |why: &str| {
-            let detail = format!("the server wants the scopes \"{challenged}\", {why}");
+            let detail = match challenged.is_empty() {
+                true => "the server says that scopes are lacking, and not which".to_owned(),
+                false => format!("the server wants the scopes \"{challenged}\", {why}"),
+            };
             Err(AuthError::new(AuthErrorKind::StepUpFutile, Step::Scopes, detail))
         };
         if granted.covers(challenged) {
@@ -261,6 +264,7 @@ mod tests {
             tried.more(&Operation::new(operation), &scopes(challenged), &scopes("a"), &scopes("a"))
         };
         assert_eq!(more("one", "a offline_access").unwrap_err().kind, AuthErrorKind::StepUpFutile);
+        assert!(more("one", "").unwrap_err().detail.contains("and not which"));
         assert!(more("one", "b").is_ok());
         assert_eq!(more("one", "b").unwrap_err().kind, AuthErrorKind::StepUpFutile);
         assert!(more("two", "b").is_ok());

@@ -5,4 +5,5 @@
 mod attacks;
 mod logout;
 mod renewal;
+mod whole;
 mod world;

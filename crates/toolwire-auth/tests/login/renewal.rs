@@ -186,6 +186,37 @@ async fn a_refresh_token_that_is_void_is_forgotten_and_a_login_follows_if_somebo
 }
 
 #[tokio::test]
+async fn a_server_that_always_names_scopes_that_are_not_given_does_not_keep_a_token_from_being_renewed() {
+    let world = World::new().await;
+    world.state().wanted = Some("read write");
+    world.state().grants = Some("read");
+    let auth = bound(&world.oauth().build().unwrap(), &world);
+    for renewals in 0..3 {
+        assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
+        assert_eq!((world.seen().asked, world.seen().renewals), (1, renewals));
+        world.expire();
+    }
+    // The same in the background, where nobody may be asked.
+    assert_eq!(call(&*auth, &world, Purpose::Background).await.unwrap(), 200);
+    assert_eq!((world.seen().asked, world.seen().renewals), (1, 3));
+}
+
+#[tokio::test]
+async fn a_server_that_wants_more_with_401_gets_a_renewed_token_and_then_one_with_more() {
+    let world = World::new().await;
+    world.state().wanted = Some("read");
+    let auth = bound(&world.oauth().build().unwrap(), &world);
+    assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
+    let place = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin());
+    let challenge = format!("Bearer resource_metadata=\"{place}\", scope=\"read write\"");
+    world.state().server_fault = Some((401, challenge));
+    let error = call(&*auth, &world, Purpose::Request).await.unwrap_err();
+    assert_eq!(cause(&error).kind, AuthErrorKind::TokenRejected);
+    assert_eq!(world.state().scopes_asked, ["read", "read write"]);
+    assert_eq!(world.seen().renewals, 1);
+}
+
+#[tokio::test]
 async fn a_token_that_has_ended_and_cannot_be_renewed_is_followed_by_a_login() {
     let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
     world.state().lasts = Some(600);

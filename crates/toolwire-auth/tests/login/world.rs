@@ -35,12 +35,19 @@ pub(crate) struct State {
     pub(crate) token_fault: Option<(u16, &'static str)>,
     /// What every request is answered with, if not by the rules.
     pub(crate) server_fault: Option<(u16, String)>,
+    /// The scopes that are named with every refusal.
+    pub(crate) wanted: Option<&'static str>,
+    /// The scopes that are given, whatever is asked for.
+    pub(crate) grants: Option<&'static str>,
+    /// What tokens are for, if not for the server of this world.
+    pub(crate) resource: Option<String>,
     /// Whether access tokens are good until they end, whoever revokes them.
     pub(crate) keeps_access: bool,
     pub(crate) scopes_asked: Vec<String>,
     seen: Seen,
     counter: u64,
-    good: HashSet<String>,
+    /// The tokens that are good, and their scopes.
+    good: HashMap<String, String>,
     refresh: HashSet<String>,
     spent: HashSet<String>,
 }
@@ -53,6 +60,13 @@ pub(crate) struct Seen {
     pub(crate) token_requests: usize,
     pub(crate) reused: bool,
     pub(crate) registrations: usize,
+}
+
+impl State {
+    /// What a token allows, if it is good.
+    pub(crate) fn scopes_of(&self, token: &str) -> Option<String> {
+        self.good.get(token).cloned()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -88,7 +102,7 @@ impl World {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
@@ -158,11 +172,12 @@ impl World {
             return (*status, format!("www-authenticate: {challenge}\r\n"), String::new());
         }
         let token = authorization.and_then(|text| text.strip_prefix("Bearer "));
-        if token.is_some_and(|token| state.good.contains(token)) {
+        if token.is_some_and(|token| state.good.contains_key(token)) {
             return (200, String::new(), "fine".to_owned());
         }
         let place = format!("{}/.well-known/oauth-protected-resource/mcp", self.origin());
-        (401, format!("www-authenticate: Bearer resource_metadata=\"{place}\"\r\n"), String::new())
+        let scope = state.wanted.map(|wanted| format!(", scope=\"{wanted}\"")).unwrap_or_default();
+        (401, format!("www-authenticate: Bearer resource_metadata=\"{place}\"{scope}\r\n"), String::new())
     }
 
     fn metadata(&self) -> Answer {
@@ -204,7 +219,8 @@ impl World {
         if let Some((status, text)) = state.token_fault {
             return (status, "content-type: application/json\r\n".to_owned(), text.to_owned());
         }
-        assert_eq!(form["resource"], self.server());
+        assert_eq!(form["resource"], state.resource.clone().unwrap_or_else(|| self.server()));
+        let mut scopes = state.scopes_asked.last().cloned().unwrap_or_default();
         match form["grant_type"].as_str() {
             "refresh_token" => {
                 state.seen.renewals += 1;
@@ -222,14 +238,18 @@ impl World {
                 state.spent.insert(refresh);
             }
             "authorization_code" => assert_eq!(form["code"], "marked-code"),
+            "client_credentials" => scopes = form["scope"].clone(),
             other => panic!("{other}"),
         }
         state.counter += 1;
         let (access, refresh) =
             (format!("marked-access-{}", state.counter), format!("marked-refresh-{}", state.counter));
-        state.good.insert(access.clone());
+        state.good.insert(access.clone(), scopes);
         state.refresh.insert(refresh.clone());
         let mut answer = json!({"access_token": access, "token_type": "Bearer", "refresh_token": refresh});
+        if let Some(grants) = state.grants {
+            answer["scope"] = grants.into();
+        }
         if let Some(lasts) = state.lasts {
             answer["expires_in"] = lasts.into();
         }

@@ -115,6 +115,11 @@ fn nothing_that_was_started_stays() {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.contains("(sleep)") && !state.contains(") Z ")
     };
+    // What was killed may take a moment to go.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while pids.lines().any(runs) && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let running: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
     for pid in &running {
         let _ = std::process::Command::new("kill").arg(pid).status();

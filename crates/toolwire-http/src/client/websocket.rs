@@ -80,14 +80,16 @@ impl WebSocket {
     }
 
     async fn refusal(&self, response: Response) -> io::Error {
-        let error = Answer::refusal(response).await;
+        let mut error = Answer::refusal(response).await;
         let hint = match error.kind {
             LinkErrorKind::Status(200..=299 | 400 | 404 | 405 | 426, _) => {
                 "; is the path right, and are WebSockets enabled there?"
             }
             _ => "",
         };
-        io::Error::other(format!("{} is no WebSocket: {error}{hint}", self.url()))
+        // Its status stays: whoever connects wants to know whether it is credentials that are missing.
+        error.message = format!("{} is no WebSocket: {error}{hint}", self.url()).into();
+        io::Error::other(error)
     }
 }
 

@@ -119,8 +119,8 @@ pub struct HttpLimits {
     /// What a legacy client is told to wait before it comes back to a stream. Default one second.
     pub retry: Duration,
     /// How many connections are open at once from one address, or from addresses of IPv6 that share their first half;
-    /// further ones are closed. As many WebSockets are open besides; further ones get 503. It does not count
-    /// [behind a proxy](super::HttpBuilder::behind_proxy). Default 1024.
+    /// further ones are closed. As many WebSockets are open besides, and at most a quarter of all of them; further ones
+    /// get 503. It does not count [behind a proxy](super::HttpBuilder::behind_proxy). Default 1024.
     pub connections_per_address: usize,
 }
 

@@ -8,9 +8,8 @@
 //! What is about connections is the business of whoever serves them, as axum does for a router: the limits
 //! `connections`, `connections_per_address`, `header_timeout`, `headers`, `header_bytes`, `write_timeout` and
 //! `requests_per_connection` are then theirs to have, and so is the end: after
-//! [`Server::shutdown`](toolwire_server::Server::shutdown) listen streams end by themselves, but running requests have as
-//! long as that server gives them. `drain_timeout` is enforced by [`HttpService::serve`] alone; elsewhere, put a time limit
-//! around the other server's graceful shutdown.
+//! [`Server::shutdown`](toolwire_server::Server::shutdown) listen streams end by themselves and running requests are
+//! answered within `drain_timeout`, but when the connections themselves are closed is for that server to say.
 //!
 //! # Closed connections
 //! Closing its response cancels a request of 2026-07-28. Over HTTP/2 that is resetting the stream. Over HTTP/1 it is

@@ -51,7 +51,10 @@ impl Responding {
         if answer.status != 200 || !events || (json && before.is_empty()) {
             return response::encoded(answer);
         }
-        response::events(Finished::new(before, answer))
+        let weight = answer.body.len() + before.iter().map(Bytes::len).sum::<usize>();
+        let mut response = response::events(Finished::new(before, answer));
+        response.body_mut().set_waiting(weight);
+        response
     }
 
     /// Whether the call has sent something, or taken so long that the client wants to hear from us.

@@ -61,7 +61,11 @@ impl AddressShares {
 
     /// Takes one more for the place of `peer`, if it has not taken its share already.
     pub(crate) fn take(&self, peer: PeerAddr) -> Option<AddressShare> {
-        let caller = peer.caller();
+        self.take_for(peer.caller())
+    }
+
+    /// The same for whoever else a request is counted against.
+    pub(crate) fn take_for(&self, caller: CallerKey) -> Option<AddressShare> {
         let mut taken = self.lock();
         let count = taken.get(&caller).copied().unwrap_or(0);
         if count >= self.limit {

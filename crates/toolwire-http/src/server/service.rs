@@ -224,9 +224,21 @@ impl Shared {
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
+        self.charge(parts, response.body_mut());
         response::complete(Arc::get_mut(parts).map(|parts| &mut parts.headers), &mut response);
         response.body_mut().hold(serving);
         response
+    }
+
+    /// Charges an answer to whoever has to take it. It cannot be refused any more, but what they ask for next can.
+    #[inline]
+    fn charge(&self, parts: &Parts, body: &mut Body) {
+        let weight = body.weight();
+        if weight > LIGHT_BYTES {
+            let mut charge = self.caller(parts).empty_charge(Account::AnswerBytes);
+            charge.grow_unchecked(weight);
+            body.keep_charge(charge);
+        }
     }
 
     /// When the streams that a request opens end.
@@ -288,9 +300,7 @@ impl Shared {
         }
         let principal = principal(parts);
         match parts.method {
-            Method::GET if self.has_sessions(head) => {
-                self.legacy.get(head, &parts.headers, principal, self.ends_at(parts)).await
-            }
+            Method::GET if self.has_sessions(head) => self.legacy.get(head, parts, self.ends_at(parts)).await,
             Method::DELETE if self.has_sessions(head) => self.legacy.delete(head, principal),
             _ => self.not_allowed(parts, head),
         }
@@ -330,8 +340,7 @@ impl Shared {
         let asked = match Message::parse_and_peek(&bytes) {
             Ok((message, peek)) => self.message(parts, head, message, peek, accepts, &caller, charge),
             Err(fault) if fault.kind == FaultKind::Batch => {
-                drop(charge);
-                return Box::pin(self.batch(parts, head, bytes, &fault, &caller)).await;
+                return Box::pin(self.batch(parts, head, bytes, &fault, charge)).await;
             }
             Err(fault) => return refuse_envelope(&fault),
         };
@@ -448,8 +457,7 @@ impl Shared {
 
     /// Whom a request is counted against: its principal, or else the address it comes from, where that is known.
     fn caller(&self, parts: &Parts) -> Ledger {
-        let known = principal(parts).map(CallerKey::principal);
-        match known.or_else(|| parts.extensions.get::<PeerAddr>().map(|peer| peer.caller())) {
+        match caller_key(parts) {
             Some(caller) => self.server.caller_ledger(caller),
             None => self.server.ledger().clone(),
         }
@@ -462,7 +470,7 @@ impl Shared {
         head: &Head<'_>,
         bytes: Bytes,
         fault: &EnvelopeFault,
-        caller: &Ledger,
+        charge: Charge,
     ) -> Response<Body> {
         if is_late(parts) {
             return leaving(None);
@@ -486,7 +494,7 @@ impl Shared {
             return refuse_envelope(fault);
         }
         let extensions = attach(Arc::clone(parts));
-        self.legacy.batch(bytes, found, head, parts, extensions, caller).await
+        self.legacy.batch(bytes, found, head, parts, extensions, charge).await
     }
 }
 
@@ -495,6 +503,10 @@ enum Asked {
     Modern(Responding),
     Legacy(PendingResponse),
 }
+
+/// Answers that are no longer than this are not charged to anybody: what a request takes in a connection is as much, and
+/// a connection has only so many of them.
+const LIGHT_BYTES: usize = 1024;
 
 /// How much is attached to a request at most: itself, who sent it, and the stream of its answer.
 const ATTACHED: usize = 3;
@@ -509,6 +521,12 @@ pub(crate) fn attach(parts: Arc<Parts>) -> Extensions {
     }
     extensions.insert(parts);
     extensions
+}
+
+/// Whom a request is counted against, if that is known.
+pub(crate) fn caller_key(parts: &Parts) -> Option<CallerKey> {
+    let known = principal(parts).map(CallerKey::principal);
+    known.or_else(|| parts.extensions.get::<PeerAddr>().map(|peer| peer.caller()))
 }
 
 fn principal(parts: &Parts) -> Option<PrincipalKey> {

@@ -18,10 +18,10 @@ use toolwire_protocol::RpcError;
 use toolwire_server::{Extensions, Server, engine::EndsAt};
 
 use super::{
-    Body, HttpLimits, PeerAddr, edge,
+    Body, HttpLimits, edge,
     peer::{AddressShare, AddressShares},
     response,
-    service::attach,
+    service::{attach, caller_key},
 };
 use crate::websocket::{self, Bounds, SUBPROTOCOL};
 
@@ -53,7 +53,9 @@ impl WebSockets {
     pub(crate) fn new(limits: &HttpLimits) -> Self {
         let limit = u32::try_from(limits.websockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let bounds = Bounds { message_bytes: limits.body_bytes, silence: limits.websocket_silence };
-        let shares = AddressShares::new(limits.connections_per_address);
+        // Whatever addresses may have, nobody has all there is.
+        let share = limits.connections_per_address.min(limits.websockets.div_ceil(4));
+        let shares = AddressShares::new(share);
         Self { room: Arc::new(Semaphore::new(limit as usize)), shares, limit, bounds, open: Mutex::default() }
     }
 
@@ -77,10 +79,10 @@ impl WebSockets {
             Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
         })?;
         // Nobody knows where a request comes from that another HTTP server has taken, unless a layer says so.
-        let share = match parts.extensions.get::<PeerAddr>() {
-            Some(peer) => Some(self.shares.take(*peer).ok_or(Refusal(
+        let share = match caller_key(&parts) {
+            Some(caller) => Some(self.shares.take_for(caller).ok_or(Refusal(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many WebSockets are open from this address; try again later",
+                "too many WebSockets are open for this caller; try again later",
             ))?),
             None => None,
         };

@@ -107,3 +107,23 @@ async fn one_address_has_its_share_of_websockets() {
     }
     let _other = open("127.0.0.2").await.unwrap();
 }
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn no_address_has_all_the_websockets() {
+    let limits = HttpLimits { websockets: 8, ..HttpLimits::default() };
+    let fixture = Fixture::with(|http| http.limits(limits).websocket(true)).await;
+    let open = |client: &'static str| async move {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(client.parse().unwrap(), 0)).unwrap();
+        let stream = socket.connect(fixture.address).await.unwrap();
+        let url = format!("ws://{}/mcp", fixture.address);
+        tokio_tungstenite::client_async(url, stream).await.map(|(socket, _)| socket)
+    };
+    let mut sockets = Vec::new();
+    while let Ok(socket) = open("127.0.0.1").await {
+        sockets.push(socket);
+    }
+    assert_eq!(sockets.len(), 2);
+    let _other = open("127.0.0.2").await.unwrap();
+}

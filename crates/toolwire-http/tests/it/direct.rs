@@ -14,8 +14,8 @@ use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use serde_json::{Value, json};
-use toolwire_http::server::{Body, HttpService, Principal};
-use toolwire_server::{Context, Log, Server, State, Usage, tool};
+use toolwire_http::server::{Body, HttpService, Legacy, Principal};
+use toolwire_server::{Context, Limits, Log, Server, State, Usage, tool};
 use tower_service::Service as _;
 
 use crate::bare::{MODERN, enveloped};
@@ -101,4 +101,69 @@ async fn handlers_know_who_is_calling() {
         let message: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(message["result"]["content"][0]["text"], principal.unwrap_or("nobody"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_what_runs_whoever_serves_the_connections() {
+    let server =
+        Server::builder("t", "1").tool(tool("hang", std::future::pending::<&'static str>)).build().unwrap();
+    let limit = server.limits().drain_timeout;
+    let mut service = HttpService::new(server.clone());
+    let answer = tokio::spawn(service.call(call("hang", None)));
+    tokio::task::yield_now().await;
+    let asked = tokio::time::Instant::now();
+    server.shutdown();
+    let body = answer.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert!(asked.elapsed() >= limit && asked.elapsed() < 2 * limit, "{:?}", asked.elapsed());
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("drain_timeout"), "{answer}");
+}
+
+#[tokio::test]
+async fn answers_that_nobody_takes_weigh_what_they_weigh() {
+    // With a level it is a stream of one message and the answer, without one it is JSON.
+    let large = |log: Log| async move {
+        log.info("soon");
+        "x".repeat(100_000)
+    };
+    let limits = Limits { held_bytes: 1024 * 1024, ..Limits::default() };
+    let server = Server::builder("t", "1").limits(limits).tool(tool("large", large)).build().unwrap();
+    let mut service = HttpService::new(server.clone());
+    for level in [None, Some("info")] {
+        let mut bodies = Vec::new();
+        let refused = loop {
+            let response = service.call(call("large", level)).await.unwrap();
+            if response.status() != 200 || bodies.len() > 100 {
+                break response.status();
+            }
+            bodies.push(response.into_body());
+        };
+        assert_eq!((refused.as_u16(), bodies.len()), (429, 11), "{level:?}");
+        let held = server.usage().answer_bytes;
+        assert!((1_100_000..1_200_000).contains(&held), "{held}");
+        let taken = bodies.pop().unwrap().collect().await.unwrap().to_bytes();
+        assert!(taken.len() > 100_000);
+        drop(bodies);
+        assert_eq!(server.usage(), Usage::default());
+    }
+}
+
+#[tokio::test]
+async fn a_stream_without_a_session_weighs_what_it_weighs() {
+    let server = Server::builder("t", "1").tool(tool("t", || async {})).build().unwrap();
+    let mut service = HttpService::builder(server.clone()).legacy(Legacy::Stateless).build().unwrap();
+    let request = http::Request::post("/")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "text/event-stream")
+        .header("mcp-protocol-version", "2025-11-25")
+        .body(Full::new(Bytes::from_static(
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody"}}"#,
+        )))
+        .unwrap();
+    let response = service.call(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert!(server.usage().answer_bytes > 0, "its answer waits in the stream");
+    drop(response);
+    assert_eq!(server.usage(), Usage::default());
 }

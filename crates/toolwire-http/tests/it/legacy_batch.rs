@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolwire_http::server::Legacy;
+use toolwire_http::server::{HttpService, Legacy};
 
 use crate::legacy_kit::*;
 
@@ -91,4 +91,25 @@ async fn without_sessions_and_without_a_header_arrays_are_answered_too() {
     assert_eq!(answers.as_array().unwrap().len(), 2);
     peer.version = Some(NEWEST);
     assert_eq!(peer.post(&json!([call(1, "echo")])).await.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
+    let (server, gate, _) = server();
+    let peer = Peer::connect(&HttpService::new(server.clone()), BATCHES).await;
+    // One call that stays, and sixty-three that are over at once: together they carry 300 kB that stay, too.
+    let ping =
+        |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {"x": "x".repeat(4700)}});
+    let batch = json!(std::iter::once(call(1, "wait")).chain((2..65).map(ping)).collect::<Vec<_>>());
+    let posted = tokio::spawn(async move { peer.post(&batch).await });
+    while server.usage().requests == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(server.usage().request_bytes > 290_000, "{:?}", server.usage());
+    gate.open();
+    let answers = json_body(posted.await.unwrap()).await;
+    assert_eq!(answers.as_array().unwrap().len(), 64);
+    while server.usage().request_bytes > 0 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -7,7 +7,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
 use toolwire_http::server::{Body, HttpLimits, HttpService, Principal};
-use toolwire_server::{Extension, Server, tool};
+use toolwire_server::{Extension, Limits, Server, tool};
 use tower_service::Service as _;
 
 use crate::legacy_kit::*;
@@ -136,4 +136,19 @@ async fn handlers_see_the_request_that_opened_the_stream() {
         assert_eq!(say(&call(1, tool)).await, StatusCode::ACCEPTED);
         assert_eq!(gist(&stream.message().await.unwrap()), expected);
     }
+}
+
+#[tokio::test]
+async fn one_caller_leaves_room_for_the_others() {
+    let (server, ..) = server_with(Limits { sessions_per_caller: 3, ..Limits::default() });
+    let service = HttpService::builder(server).path("/mcp").sse2024("/sse", "/messages").build().unwrap();
+    let mut open_streams = Vec::new();
+    for _ in 0..3 {
+        open_streams.push(open(&service, Some("eve")).await);
+    }
+    let refused = send(&service, "GET", "/sse", Some("eve"), &Value::Null).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    open(&service, Some("ada")).await;
+    open_streams.pop();
+    open(&service, Some("eve")).await;
 }

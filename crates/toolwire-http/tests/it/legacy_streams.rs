@@ -5,10 +5,11 @@ use std::{io, sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use toolwire_http::server::{Body, EventLog, HttpService, LoggedEvent, SessionId, StreamKey};
+use toolwire_http::server::{Body, EventLog, HttpService, LoggedEvent, Principal, SessionId, StreamKey};
 use toolwire_protocol::framing::sse::SseDecoder;
+use toolwire_server::{Server, resource};
 use toolwire_transport::BoxFuture;
 
 use crate::legacy_kit::*;
@@ -365,4 +366,31 @@ async fn nothing_is_sent_before_it_is_logged_and_everything_is_when_that_fails()
     }
     assert!(stream.next().await.is_none());
     assert_eq!(peer.get(Some(&id)).await.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn news_is_for_whoever_reads_and_not_for_whoever_has_subscribed() {
+    let server = Server::builder("mail", "1")
+        .resource(resource("mail://1", || async { "secret" }).scopes(["mail"]))
+        .resource(resource("news://1", || async { "news" }))
+        .build()
+        .unwrap();
+    let ada = |scopes: &str| Some(Principal::builder("ada").scopes(scopes.parse().unwrap()).build());
+    let mut peer = Peer::stranger(&HttpService::new(server.clone()));
+    peer.principal = ada("mail");
+    peer.initialize(NEWEST).await;
+    peer.initialized().await;
+    for (id, uri) in [(1, "mail://1"), (2, "news://1")] {
+        let subscribe =
+            json!({"jsonrpc": "2.0", "id": id, "method": "resources/subscribe", "params": {"uri": uri}});
+        assert!(json_body(peer.post(&subscribe).await).await["result"].is_object());
+    }
+    // The same user comes back with a token that allows less.
+    for (scopes, heard) in [("", "news://1"), ("mail", "mail://1")] {
+        peer.principal = ada(scopes);
+        let mut events = Events::of(peer.get(None).await);
+        server.notify().resource_updated("mail://1");
+        server.notify().resource_updated("news://1");
+        assert_eq!(events.message().await.unwrap()["params"]["uri"], heard);
+    }
 }

@@ -7,6 +7,8 @@ mod axum_router;
 mod bare;
 mod bind;
 #[cfg(feature = "client")]
+mod client_authorize;
+#[cfg(feature = "client")]
 mod client_fetch;
 #[cfg(feature = "client")]
 mod client_legacy;

@@ -22,7 +22,7 @@ impl Server {
         if !self.is_guarded() {
             return Ok(());
         }
-        let mut decision = Decision::new(self.viewer(principal));
+        let mut decision = Decision::new(self, principal);
         decision.request(&self.catalog(), &request.method, &request.params, peek);
         decision.outcome()
     }
@@ -40,7 +40,7 @@ impl Server {
             return Ok(());
         }
         let catalog = self.catalog();
-        let mut decision = Decision::new(self.viewer(principal));
+        let mut decision = Decision::new(self, principal);
         for (message, peek) in messages {
             if let Incoming::Request(request, _) = message {
                 decision.request(&catalog, &request.method, &request.params, peek);
@@ -88,7 +88,7 @@ impl Context {
             return Ok(());
         }
         let server = self.server();
-        let mut decision = Decision::new(server.viewer(self.principal()));
+        let mut decision = Decision::new(server, self.principal());
         decision.add(access);
         decision.request(&server.catalog(), self.method(), self.params(), &self.0.peek);
         decision.outcome().map_err(|lack| self.lacking(lack))
@@ -111,6 +111,9 @@ impl Context {
 /// A decision about everything that a request touches, or all requests of a batch do.
 struct Decision<'a> {
     viewer: Viewer<'a>,
+    /// How many resources may be listened to; a request for more is refused by whoever serves it, and need not be
+    /// looked at any further.
+    subscriptions: usize,
     needs: Scopes,
     lack: Option<Lack>,
 }
@@ -123,8 +126,9 @@ struct Completing {
 }
 
 impl<'a> Decision<'a> {
-    fn new(viewer: Viewer<'a>) -> Self {
-        Self { viewer, needs: Scopes::new(), lack: None }
+    fn new(server: &'a Server, principal: Option<&'a Principal>) -> Self {
+        let (viewer, subscriptions) = (server.viewer(principal), server.limits().subscriptions);
+        Self { viewer, subscriptions, needs: Scopes::new(), lack: None }
     }
 
     fn add(&mut self, access: &Access) {
@@ -177,8 +181,8 @@ impl<'a> Decision<'a> {
             Method::Listen => {
                 let Ok(params) = params.decode::<SubscriptionsListenRequestParams>() else { return };
                 let uris = params.notifications.resource_subscriptions.unwrap_or_default();
-                for uri in uris {
-                    self.add_all(catalog.access_of(&uri, &viewer));
+                for uri in uris.iter().take(self.subscriptions) {
+                    self.add_all(catalog.access_of(uri, &viewer));
                 }
             }
             _ => {}

@@ -118,6 +118,11 @@ impl<'a> Viewer<'a> {
         self.policy
     }
 
+    /// Whether the viewer may use a route with this access: it exists for the viewer, who lacks nothing that it asks for.
+    pub(crate) fn may_use(&self, access: &Access) -> bool {
+        self.sees(access) && access.check(&self.policy.rules, self.principal).is_ok()
+    }
+
     /// Whether a route with this access exists for the viewer.
     pub(crate) fn sees(&self, access: &Access) -> bool {
         if access.is_trimmed() && !self.principal.is_some_and(|who| access.is_visible_to(who)) {

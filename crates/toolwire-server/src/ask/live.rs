@@ -12,6 +12,7 @@ use toolwire_protocol::{
     envelope::{write_notification, write_request},
     wire::{CancelledNotificationParams, ElicitRequestParams, InputRequest},
 };
+use toolwire_transport::ledger::Account;
 
 use super::AskError;
 use crate::Context;
@@ -75,8 +76,22 @@ pub(super) async fn ask(
         Err(_) => return Err(AskError::TimedOut),
     };
     open.id = None;
+    cx.hold_answer(&outcome)?;
     let answer = outcome.map_err(AskError::Refused)?;
     RawJson::parse(answer.text()).map_err(|error| AskError::Invalid(error.to_string()))
+}
+
+impl Context {
+    /// Charges an answer until the request is over: nobody knows for how long its handler keeps it.
+    fn hold_answer(&self, outcome: &Result<Params, RpcError>) -> Result<(), AskError> {
+        let weight = match outcome {
+            Ok(answer) => answer.text().len(),
+            Err(error) => error.message.len() + error.data.as_ref().map_or(0, |data| data.text().len()),
+        };
+        let mut held = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.get_or_insert_with(|| self.0.ledger.empty_charge(Account::RequestBytes));
+        held.grow(weight).map_err(|reached| AskError::Limit(format!("the answer is too long: {reached}")))
+    }
 }
 
 fn write(id: &RequestId, request: &InputRequest) -> serde_json::Result<bytes::Bytes> {

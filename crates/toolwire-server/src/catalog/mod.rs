@@ -186,12 +186,23 @@ impl Catalog {
         }
     }
 
-    /// The templates that exist for the viewer and can list what they stand for.
+    /// The templates that can list what they stand for, and whose listings the viewer may use: a listing is part of its
+    /// route, and asks for what the route asks for.
     pub(crate) fn listings<'a>(
         &'a self,
         viewer: &'a Viewer<'_>,
     ) -> impl Iterator<Item = (&'a TemplateRoute, &'a Lister)> {
-        self.templates.iter(viewer).filter_map(|route| Some((&**route, route.lister.as_ref()?)))
+        let guarded = self.templates.is_guarded();
+        let usable = move |route: &&Arc<TemplateRoute>| !guarded || viewer.may_use(&route.needs.access);
+        let listing = |route: &'a Arc<TemplateRoute>| Some((&**route, route.lister.as_ref()?));
+        self.templates.iter(viewer).filter(usable).filter_map(listing)
+    }
+
+    /// Whether some have other listings than others.
+    fn listings_differ(&self, viewer: &Viewer<'_>) -> bool {
+        let asks = |route: &Arc<TemplateRoute>| route.lister.is_some() && !route.needs.access.is_open();
+        self.templates.may_hide(viewer)
+            || (self.templates.is_guarded() && self.templates.iter_for_all().any(asks))
     }
 
     /// Whether the viewer has no fixed resources to list, but listings.
@@ -218,9 +229,11 @@ impl Catalog {
         }
     }
 
-    /// Whether what answers for this URI is hidden from the viewer.
+    /// Whether what answers for this URI is hidden from the viewer, or asks for more than the viewer has. Whoever has
+    /// subscribed to what lies above it was not asked for that.
     pub(crate) fn conceals(&self, uri: &str, viewer: &Viewer<'_>) -> bool {
-        if !self.resources.may_hide(viewer) && !self.templates.may_hide(viewer) {
+        let guarded = self.resources.is_guarded() || self.templates.is_guarded();
+        if !guarded && !self.resources.may_hide(viewer) && !self.templates.may_hide(viewer) {
             return false;
         }
         let fits = |route: &&Arc<TemplateRoute>| {
@@ -228,7 +241,7 @@ impl Catalog {
         };
         let fixed = self.resources.get_for_all(uri).map(|route| &route.needs);
         let needs = fixed.or_else(|| self.by_specificity.values().find(fits).map(|route| &route.needs));
-        needs.is_some_and(|needs| !viewer.sees(&needs.access))
+        needs.is_some_and(|needs| !viewer.may_use(&needs.access))
     }
 
     /// Works out what follows from the routes. To be called after every change; it costs the same however many there
@@ -323,7 +336,7 @@ impl Catalog {
     pub(crate) fn list_resources(&self, request: &PageRequest<'_>) -> Result<Prepared, RpcError> {
         let viewer = &request.viewer;
         let listed = || self.listings(viewer).next().is_some();
-        let may_hide = self.templates.may_hide(viewer);
+        let may_hide = self.listings_differ(viewer);
         let is_hidden = may_hide && !listed();
         self.resources.page(
             request,

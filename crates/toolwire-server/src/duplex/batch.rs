@@ -6,10 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use toolwire_protocol::{Version, peek::Peek};
+use toolwire_protocol::{Request, Version, peek::Peek};
 use toolwire_transport::{
     Lane,
-    ledger::{Account, Charge, Ledger},
+    ledger::{Account, Charge, LimitReached},
 };
 
 use super::{Connection, ReplyTo};
@@ -24,6 +24,8 @@ pub(crate) struct BatchAnswers {
     state: Mutex<State>,
     /// What the requests say before their answers, and then all of those: so they come last.
     lane: Lane,
+    /// The bytes of the whole batch, which each of its requests holds on to until the last of them is over.
+    _bytes: Charge,
 }
 
 #[derive(Debug)]
@@ -35,9 +37,9 @@ struct State {
 }
 
 impl BatchAnswers {
-    fn new(open: usize, lane: Lane, ledger: &Ledger) -> Self {
-        let charge = ledger.empty_charge(Account::AnswerBytes);
-        Self { state: Mutex::new(State { answers: Vec::new(), open, charge }), lane }
+    fn new(open: usize, lane: Lane, bytes: Charge) -> Self {
+        let charge = bytes.ledger().empty_charge(Account::AnswerBytes);
+        Self { state: Mutex::new(State { answers: Vec::new(), open, charge }), lane, _bytes: bytes }
     }
 
     /// The lane for what the requests say before their answers.
@@ -74,30 +76,46 @@ impl Connection {
             Err(fault) => return self.refuse_envelope(&fault),
         };
         // Either all of its requests may start, or nothing of it is done.
-        let messages = match self.server.admit_batch(&messages, self.principal()) {
-            Ok(()) => messages,
-            Err(lack) => refused(messages, &lack),
+        let (weight, messages) = match self.server.admit_batch(&messages, self.principal()) {
+            Ok(()) => match self.ledger().charge(Account::RequestBytes, bytes.len()) {
+                Ok(weight) => (weight, messages),
+                Err(reached) => {
+                    (self.weightless(), refused(messages, |request| too_heavy(request, &reached)))
+                }
+            },
+            Err(lack) => (self.weightless(), refused(messages, |request| lacking(request, &lack))),
         };
         let answers = messages
             .iter()
             .filter(|(incoming, _)| matches!(incoming, Incoming::Request(..) | Incoming::Answered(_)))
             .count();
-        let all = Arc::new(BatchAnswers::new(answers, self.queue.lane(), self.ledger()));
-        // Each holds on to the bytes of the whole batch, and none of them weighs more than its share.
-        let weight = bytes.len().div_ceil(messages.len().max(1));
+        let all = Arc::new(BatchAnswers::new(answers, self.queue.lane(), weight));
         for (incoming, peek) in messages {
-            self.take_in(incoming, peek, weight, ReplyTo::Batch(Arc::clone(&all)), task);
+            self.take_in(incoming, peek, 0, ReplyTo::Batch(Arc::clone(&all)), task);
         }
+    }
+
+    /// What is refused holds on to nothing.
+    fn weightless(&self) -> Charge {
+        self.ledger().empty_charge(Account::RequestBytes)
     }
 }
 
-/// What is left of a batch whose caller is missing something: the answers that say so.
-fn refused(messages: Vec<(Incoming, Box<Peek>)>, lack: &Lack) -> Vec<(Incoming, Box<Peek>)> {
+fn lacking(request: &Request, lack: &Lack) -> EncodedResponse {
+    EncodedResponse::lacking(request, Version::V2025_03_26, lack.clone())
+}
+
+fn too_heavy(request: &Request, reached: &LimitReached) -> EncodedResponse {
+    EncodedResponse::busy(request, Version::V2025_03_26, reached)
+}
+
+/// What is left of a batch of which nothing is done: the answers that say why.
+fn refused(
+    messages: Vec<(Incoming, Box<Peek>)>,
+    why: impl Fn(&Request) -> EncodedResponse,
+) -> Vec<(Incoming, Box<Peek>)> {
     let refuse = |(message, peek)| match message {
-        Incoming::Request(request, _) => {
-            let answer = EncodedResponse::lacking(&request, Version::V2025_03_26, lack.clone());
-            Some((Incoming::Answered(answer), peek))
-        }
+        Incoming::Request(request, _) => Some((Incoming::Answered(why(&request)), peek)),
         answered @ Incoming::Answered(_) => Some((answered, peek)),
         _ => None,
     };

@@ -290,7 +290,15 @@ impl Connection {
                 if let Some(session) = self.session.get()
                     && session.set_initialized()
                 {
-                    self.spawn(session.forward_changes(&self.queue));
+                    let (forwarding, end) = (session.forward_changes(&self.queue), self.ends_at());
+                    self.spawn(async move {
+                        // Calls that are under way may take longer, but news is for those who may still ask for it.
+                        tokio::select! {
+                            biased;
+                            () = EndsAt::reached(end) => {}
+                            () = forwarding => {}
+                        }
+                    });
                 }
             }
             _ => tracing::debug!(method = %note.method, "a notification was ignored"),

@@ -117,6 +117,7 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
             tokio::select! {
                 biased;
                 () = &mut stopped => return Ok(()),
+                () = EndsAt::reached(end) => return Ok(()),
                 () = connection.queue.room() => {}
             }
         }

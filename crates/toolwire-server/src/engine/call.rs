@@ -20,7 +20,11 @@ use toolwire_transport::{
     ledger::{Charge, Ledger, LimitReached},
 };
 
-use super::{RequestOrigin, clock::HandlerClock, rounds, session};
+use super::{
+    RequestOrigin,
+    clock::{HandlerClock, Overdue},
+    rounds, session,
+};
 use crate::{
     Caller, CallerId, Context, Extensions, Lack, Limits, Reply, Server,
     admission::{Place, busy},
@@ -318,13 +322,18 @@ impl Call {
             return Poll::Ready(Outcome::Cancelled);
         }
         let Some(limit) = self.timeout else { return Poll::Pending };
-        let clock = self.clock.get_or_insert_with(|| HandlerClock::start(limit));
-        if clock.poll_overdue(cx, task).is_pending() {
-            return Poll::Pending;
-        }
-        tracing::warn!(request = ?cx, "a handler took too long and was stopped");
+        let clock = self.clock.get_or_insert_with(|| HandlerClock::start(cx, limit));
+        let overdue = std::task::ready!(clock.poll_overdue(cx, task));
+        tracing::warn!(request = ?cx, ?overdue, "a handler took too long and was stopped");
         cx.cancel_request();
-        let error = format!("the handler took longer than {} s (limit handler_timeout)", limit.as_secs_f64());
+        let error = match overdue {
+            Overdue::Handler => {
+                format!("the handler took longer than {} s (limit handler_timeout)", limit.as_secs_f64())
+            }
+            Overdue::Drain => {
+                "the server was shut down while the handler ran (limit drain_timeout)".to_owned()
+            }
+        };
         Poll::Ready(Outcome::Answered(EncodedResponse::of(cx, Err(RpcError::internal(error)))))
     }
 
@@ -423,7 +432,7 @@ impl EncodedResponse {
         Self::new(status, toolwire_protocol::envelope::write_error(Some(&request.id), &error))
     }
 
-    fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {
+    pub(crate) fn busy(request: &Request, version: Version, reached: &LimitReached) -> Self {
         tracing::warn!(%reached, "a request was refused");
         Self { status: 429, ..Self::error(request, version, busy(reached)) }
     }

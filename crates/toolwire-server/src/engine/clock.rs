@@ -1,4 +1,5 @@
-//! How long a handler may take. The clock stands still while a person thinks about a question.
+//! How long a handler may take. The clock stands still while a person thinks about a question, and runs out early when
+//! the server is shut down.
 
 use std::{
     future::Future,
@@ -20,25 +21,57 @@ pub(super) struct HandlerClock {
     started: Instant,
     limit: Duration,
     sleep: Pin<Box<Sleep>>,
+    end: End,
+}
+
+/// What becomes of a handler when the server is shut down.
+enum End {
+    /// It has not been.
+    Awaited(Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// It was: the handler has until then, whatever it waits for.
+    At(Instant),
+}
+
+/// Which limit a handler has met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    Handler,
+    Drain,
 }
 
 impl HandlerClock {
-    pub(super) fn start(limit: Duration) -> Self {
-        Self { started: Instant::now(), limit, sleep: Box::pin(sleep(limit)) }
+    pub(super) fn start(cx: &Context, limit: Duration) -> Self {
+        let shutdown = cx.0.server.shutting_down().clone();
+        let end = End::Awaited(Box::pin(async move { shutdown.cancelled().await }));
+        Self { started: Instant::now(), limit, sleep: Box::pin(sleep(limit)), end }
     }
 
-    /// Ready when the handler has worked for longer than it may; waiting for answers is not work.
-    pub(super) fn poll_overdue(&mut self, cx: &Context, task: &mut Task<'_>) -> Poll<()> {
+    /// Ready when the handler has worked for longer than it may, where waiting for answers is not work, or has had its
+    /// time since the server was shut down.
+    pub(super) fn poll_overdue(&mut self, cx: &Context, task: &mut Task<'_>) -> Poll<Overdue> {
+        if let End::Awaited(shutdown) = &mut self.end
+            && shutdown.as_mut().poll(task).is_ready()
+        {
+            let end = Instant::now() + cx.0.server.limits().drain_timeout;
+            self.end = End::At(end);
+            if end < self.sleep.deadline() {
+                self.sleep.as_mut().reset(end);
+            }
+        }
         while self.sleep.as_mut().poll(task).is_ready() {
             let now = Instant::now();
-            let Some(asking) = cx.0.asking_time.get() else { return Poll::Ready(()) };
-            let (waited, open) = asking.waited(now);
+            let end = match self.end {
+                End::At(end) if end <= now => return Poll::Ready(Overdue::Drain),
+                End::At(end) => Some(end),
+                End::Awaited(_) => None,
+            };
+            let (waited, open) = cx.0.asking_time.get().map_or_else(Default::default, |it| it.waited(now));
             let due = self.started + self.limit + waited;
             if due <= now && !open {
-                return Poll::Ready(());
+                return Poll::Ready(Overdue::Handler);
             }
             let next = if open { due.max(now + RECHECK) } else { due };
-            self.sleep.as_mut().reset(next);
+            self.sleep.as_mut().reset(end.map_or(next, |end| end.min(next)));
         }
         Poll::Pending
     }

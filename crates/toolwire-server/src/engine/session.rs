@@ -25,7 +25,7 @@ use crate::{
     Caller, Context, Principal, Reply, Server,
     admission::busy,
     ask::Asks,
-    notify::{Change, Filter, Subscriber},
+    notify::{Filter, Reader, Subscriber},
     observe::Presence,
 };
 
@@ -47,15 +47,6 @@ struct Inner {
     _facts: Charge,
     /// The URIs that are subscribed to.
     uris: Mutex<Charge>,
-    /// Who hears of their changes: whoever subscribed last.
-    reader: Mutex<Option<Reader>>,
-}
-
-/// Who hears of changes, and from whom some things may be hidden.
-#[derive(Clone, Debug)]
-struct Reader {
-    server: Server,
-    principal: Option<Principal>,
 }
 
 /// What a session takes besides what its client says of itself, about.
@@ -111,7 +102,6 @@ impl Session {
             version,
             caller,
             initialized: AtomicBool::new(false),
-            reader: Mutex::default(),
             subscriber: server.notify().subscribe(Filter::default()),
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
@@ -183,8 +173,7 @@ impl Session {
 
     fn subscribe(&self, cx: &Context) -> Result<(), RpcError> {
         let params: SubscribeRequestParams = decode(Method::Subscribe, cx.params())?;
-        *self.0.reader.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Reader { server: cx.server().clone(), principal: cx.principal().cloned() });
+        self.0.subscriber.read_by(Reader::of(cx));
         let limit = self.0.subscriptions;
         self.0.subscriber.update(|filter| {
             if filter.uris.len() >= limit && !filter.uris.contains(&params.uri) {
@@ -234,9 +223,6 @@ impl Session {
     pub async fn next_change(&self) -> Option<Bytes> {
         loop {
             let change = self.0.subscriber.next().await?;
-            if self.conceals(&change) {
-                continue;
-            }
             // Parameters of our own can always be written.
             if let Ok(message) = change.message(None) {
                 return Some(message);
@@ -244,11 +230,9 @@ impl Session {
         }
     }
 
-    /// Whether the change is of something that does not exist for the client.
-    fn conceals(&self, change: &Change) -> bool {
-        let Change::Updated(uri) = change else { return false };
-        let reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        reader.is_some_and(|reader| reader.server.conceals(uri, reader.principal.as_ref()))
+    /// Says who reads the changes from now on, and so what the client may be told of.
+    pub fn read_by(&self, server: &Server, principal: Option<&Principal>) {
+        self.0.subscriber.read_by(Reader::new(server, principal));
     }
 }
 

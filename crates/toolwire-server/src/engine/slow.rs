@@ -43,6 +43,11 @@ pub(crate) struct SlowRoutes {
     routes: RwLock<HashMap<RouteKey, Polls>>,
 }
 
+fn sees_tool(cx: &Context) -> bool {
+    let catalog = cx.server().catalog();
+    cx.target().is_some_and(|name| catalog.tools.get(name, &cx.viewer()).is_some())
+}
+
 impl SlowRoutes {
     /// Whether the first poll of such a request was slow before.
     pub(crate) fn has(&self, cx: &Context) -> bool {
@@ -52,7 +57,9 @@ impl SlowRoutes {
         let Some(method) = cx.method().known() else { return false };
         let tool = (method == Method::CallTool).then(|| cx.target().map(Into::into)).flatten();
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        routes.get(&(method, tool)) == Some(&Polls::Slow)
+        let slow = routes.get(&(method, tool)) == Some(&Polls::Slow);
+        // The order of answers must not tell that there is a tool which is hidden.
+        slow && (method != Method::CallTool || sees_tool(cx))
     }
 
     /// Begins to take the time of a first poll: of each of the first, and of some of those that follow, because

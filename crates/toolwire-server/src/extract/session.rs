@@ -182,7 +182,9 @@ impl Kept {
 
     /// Forgets those that were not used for so long; what a handler still holds counts as used.
     fn forget_idle(&mut self, now: Instant, idle: Duration) {
-        while let Some((&turn, owner)) = self.order.first_key_value() {
+        // Those that are kept go to the end, and are not looked at again, however short the time is.
+        let newest = self.turns;
+        while let Some((&turn, owner)) = self.order.first_key_value().filter(|(turn, _)| **turn <= newest) {
             let owner = owner.clone();
             match self.sessions.get(&owner) {
                 Some(entry) if now.duration_since(entry.used) < idle => return,
@@ -258,6 +260,16 @@ mod tests {
         }
         let kept = sessions.0.lock().unwrap();
         assert_eq!((kept.sessions.len(), kept.order.len()), (2, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessions_that_are_kept_for_no_time_are_looked_at_once() {
+        let limits = Limits { principal_session_idle: Duration::ZERO, ..Limits::default() };
+        let sessions = PrincipalSessions::default();
+        let held = value(&sessions, "ann", &limits);
+        held.store(7, Ordering::Relaxed);
+        assert_eq!(count(&sessions, "bob", &limits), 1);
+        assert_eq!(count(&sessions, "ann", &limits), 8, "a handler still had it");
     }
 
     #[test]

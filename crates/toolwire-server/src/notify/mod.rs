@@ -1,15 +1,17 @@
 //! Telling clients that something has changed: one way to say it, whichever era listens.
 //!
 //! What is kept for a subscriber is a set of facts, not a queue of events: "the tools have changed" is true
-//! once, however often it was said. So a slow reader owes at most one message per fact. Only notifications of one's own
-//! are queued, as nothing is known of what they mean.
+//! once, however often it was said. So a slow reader owes at most one message per fact, and of what lies below the URI that
+//! it has subscribed to at most [`UPDATES`] before all of it becomes one fact. Only notifications of one's own are queued,
+//! as nothing is known of what they mean.
 
 mod custom;
+mod reader;
 
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,6 +27,11 @@ use toolwire_protocol::{
 
 pub(crate) use custom::Custom;
 pub use custom::NotifyError;
+pub(crate) use reader::Reader;
+
+/// How many changes wait for one subscriber until it is no longer told which resources below its URI have changed, only
+/// that some have. Otherwise one who subscribes to everything and reads nothing would be kept everything for.
+const UPDATES: usize = 256;
 
 /// Tells clients about changes. Cheap to clone.
 ///
@@ -125,6 +132,7 @@ impl Notifier {
             filter: Mutex::new(filter),
             pending: Mutex::default(),
             custom: Mutex::default(),
+            reader: Mutex::default(),
             changed: Notify::new(),
             notifier: self.clone(),
         });
@@ -253,14 +261,17 @@ impl Filter {
         }
     }
 
+    /// What is subscribed to and covers a resource: itself, or what lies above it.
+    fn covering(&self, uri: &str) -> Option<&String> {
+        self.uris.get(uri).or_else(|| self.uris.iter().find(|parent| is_below(uri, parent)))
+    }
+
     fn wants(&self, change: &Change) -> bool {
         match change {
             Change::Tools => self.tools,
             Change::Prompts => self.prompts,
             Change::Resources => self.resources,
-            Change::Updated(uri) => {
-                self.uris.contains(uri) || self.uris.iter().any(|parent| is_below(uri, parent))
-            }
+            Change::Updated(uri) => self.covering(uri).is_some(),
             Change::Custom(custom) => self.wants_custom(custom.method()),
         }
     }
@@ -277,6 +288,7 @@ pub(crate) struct Subscriber {
     filter: Mutex<Filter>,
     pending: Mutex<BTreeSet<Change>>,
     custom: Mutex<custom::Waiting>,
+    reader: Mutex<Option<Reader>>,
     changed: Notify,
     notifier: Notifier,
 }
@@ -284,12 +296,45 @@ pub(crate) struct Subscriber {
 impl Subscriber {
     /// Says whether the subscriber will hear of it.
     fn offer(&self, change: &Change) -> bool {
-        let wanted = self.update(|filter| filter.wants(change));
-        if wanted {
-            self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(change.clone());
-            self.changed.notify_one();
+        if !self.update(|filter| filter.wants(change)) {
+            return false;
         }
-        wanted
+        let change = match change {
+            Change::Updated(uri) if self.is_full() => {
+                // What is hidden is not told in other words either.
+                let above = if self.conceals(change) { None } else { self.above(uri) };
+                let Some(above) = above else { return false };
+                Change::Updated(above)
+            }
+            change => change.clone(),
+        };
+        self.pending().insert(change);
+        self.changed.notify_one();
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.pending().len() >= UPDATES
+    }
+
+    fn above(&self, uri: &str) -> Option<String> {
+        self.update(|filter| filter.covering(uri).cloned())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, BTreeSet<Change>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says for whom changes are read.
+    pub(crate) fn read_by(&self, reader: Reader) {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+    }
+
+    /// Whether the change is of something that does not exist for whoever reads.
+    fn conceals(&self, change: &Change) -> bool {
+        let Change::Updated(uri) = change else { return false };
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        reader.is_some_and(|reader| reader.conceals(uri))
     }
 
     fn offer_custom(&self, custom: &Custom) -> bool {
@@ -313,7 +358,11 @@ impl Subscriber {
     /// The next change; `None` when the server shuts down.
     pub(crate) async fn next(&self) -> Option<Change> {
         loop {
-            if let Some(change) = self.pending.lock().unwrap_or_else(PoisonError::into_inner).pop_first() {
+            let change = self.pending().pop_first();
+            if let Some(change) = change {
+                if self.conceals(&change) {
+                    continue;
+                }
                 return Some(change);
             }
             if let Some(custom) = self.custom.lock().unwrap_or_else(PoisonError::into_inner).pop() {
@@ -355,6 +404,42 @@ mod tests {
         notifier.resource_updated("f:///ab");
         notifier.close();
         assert_eq!(subscriber.next().await, Some(Change::Updated("f:///a/child".into())));
+        assert_eq!(subscriber.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn one_who_subscribes_to_everything_and_reads_nothing_is_not_kept_everything_for() {
+        let notifier = Notifier::default();
+        let subscriber = notifier.subscribe(Filter {
+            uris: ["db://rows".to_owned(), "db://rows/100000".to_owned()].into(),
+            ..Filter::default()
+        });
+        for row in 0..100_000 {
+            notifier.resource_updated(format!("db://rows/{row}"));
+        }
+        notifier.resource_updated("db://rows/100000");
+        assert!(subscriber.pending().len() <= UPDATES + 2);
+        notifier.close();
+        let mut heard = Vec::new();
+        while let Some(change) = subscriber.next().await {
+            heard.push(change);
+        }
+        // What it has named itself is told by name, and of the rest that something has changed.
+        assert!(heard.contains(&Change::Updated("db://rows".into())));
+        assert!(heard.contains(&Change::Updated("db://rows/100000".into())));
+    }
+
+    #[tokio::test]
+    async fn what_is_hidden_is_not_told_by_what_lies_above_it() {
+        let hidden = crate::template("db://rows/{x}", || async { "x" }).visible_to(|_| false);
+        let server = crate::Server::builder("t", "1").template(hidden).build().unwrap();
+        let filter = Filter { uris: ["db://rows".to_owned()].into(), ..Filter::default() };
+        let subscriber = server.notify().subscribe(filter);
+        subscriber.read_by(Reader::new(&server, None));
+        for row in 0..2 * UPDATES {
+            server.notify().resource_updated(format!("db://rows/{row}"));
+        }
+        server.notify().close();
         assert_eq!(subscriber.next().await, None);
     }
 

@@ -61,7 +61,7 @@ impl std::fmt::Debug for Lister {
 
 impl TemplateRoute {
     /// Lists the resources that the template stands for. They come after the fixed ones in `resources/list`, at most a
-    /// hundred at a time, and have five seconds to be found.
+    /// hundred at a time, and have five seconds to be found. Callers who may not read them do not get them listed.
     ///
     /// ```
     /// use toolwire_protocol::wire::Resource;

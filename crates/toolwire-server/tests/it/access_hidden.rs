@@ -285,3 +285,116 @@ async fn all_rules_of_a_route_have_to_agree() {
         assert_eq!(list["result"]["tools"].as_array().unwrap().len(), usize::from(seen));
     }
 }
+
+#[tokio::test]
+async fn a_listing_is_not_run_for_those_who_may_not_read_what_it_lists() {
+    let hint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Public };
+    for fixed in [true, false] {
+        let mut builder = Server::builder("files", "1").list_cache(hint);
+        if fixed {
+            builder = builder.resource(resource("public://r1", || async { "r1" }));
+        }
+        let group = Group::new().template(listed("mail://{x}")).scopes(["mail"]);
+        let server = builder.routes(group).template(listed("open://{x}")).build().unwrap();
+        let all = async |who: Option<Principal>| {
+            let mut wire = Wire::connect_as(&server, who);
+            let (mut found, mut params) = (Vec::new(), json!({}));
+            loop {
+                let list = wire.ask(&modern(1, "resources/list", params)).await;
+                assert_eq!(list["result"]["cacheScope"], "private");
+                let page = list["result"]["resources"].as_array().unwrap().clone();
+                found.extend(page.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
+                match &list["result"]["nextCursor"] {
+                    Value::String(next) => params = json!({ "cursor": next }),
+                    _ => break found,
+                }
+            }
+        };
+        let with = |scopes: &str| Some(Principal::builder("ada").scopes(scopes.parse().unwrap()).build());
+        let expected = |listed: &[&'static str]| {
+            fixed.then_some("public://r1").into_iter().chain(listed.iter().copied()).collect::<Vec<_>>()
+        };
+        for _ in 0..2 {
+            assert_eq!(all(None).await, expected(&["open://1"]));
+            assert_eq!(all(with("files")).await, expected(&["open://1"]));
+            assert_eq!(all(with("mail")).await, expected(&["mail://1", "open://1"]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_listens_above_hears_nothing_of_what_it_may_not_read() {
+    let group = Group::new()
+        .resource(resource("mail://inbox/first", || async { "secret" }))
+        .template(template("mail://inbox/{x}", || async { "secret" }))
+        .scopes(["mail"]);
+    let server = Server::builder("mail", "1")
+        .routes(group)
+        .resource(resource("mail://news", || async { "news" }))
+        .build()
+        .unwrap();
+    for (scopes, heard) in [("", &["mail://news"][..]), ("mail", &["mail://inbox/first", "mail://inbox/x"])] {
+        for version in [Version::LATEST, Version::V2025_11_25] {
+            let who = Principal::builder("ada").scopes(scopes.parse().unwrap()).build();
+            let mut wire = Wire::connect_as(&server, Some(who));
+            if version.is_modern() {
+                let wanted = json!({"notifications": {"resourceSubscriptions": ["mail://"]}});
+                wire.ask(&modern(1, "subscriptions/listen", wanted)).await;
+            } else {
+                wire.handshake(version.as_str(), json!({})).await;
+                let subscribed =
+                    wire.ask(&request(1, "resources/subscribe", json!({"uri": "mail://"}))).await;
+                assert!(subscribed["result"].is_object());
+            }
+            for uri in ["mail://inbox/first", "mail://inbox/x", "mail://news"] {
+                server.notify().resource_updated(uri);
+            }
+            for uri in heard {
+                assert_eq!(wire.receive().await["params"]["uri"], *uri, "{version}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_to_listen_to_too_much_is_not_looked_at_in_full() {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+    let (looked, limits) = (Arc::new(AtomicUsize::new(0)), Limits { subscriptions: 8, ..Limits::default() });
+    let counting = Arc::clone(&looked);
+    let hidden = resource("x://1", || async { "x" }).scopes(["x"]).visible_to(move |_| {
+        counting.fetch_add(1, Ordering::SeqCst);
+        true
+    });
+    let server = Server::builder("t", "1").limits(limits).resource(hidden).build().unwrap();
+    let mut wire = Wire::connect_as(&server, Some(Principal::new("eve")));
+    let uris = vec!["x://1"; 10_000];
+    let wanted = json!({"notifications": {"resourceSubscriptions": uris}});
+    let refused = wire.ask(&modern(1, "subscriptions/listen", wanted)).await;
+    assert!(refused["error"].is_object(), "{refused}");
+    assert!(looked.load(Ordering::SeqCst) <= 8, "{looked:?}");
+}
+
+#[tokio::test]
+async fn the_order_of_answers_does_not_tell_that_a_slow_tool_is_hidden() {
+    let slow = tool("audit", || async {
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        "secret"
+    });
+    let hidden = slow.visible_to(|who| who.subject() == "ada");
+    let server = Server::builder("t", "1").tool(hidden).build().unwrap();
+    let call = |id: u64, name: &str| modern(id, "tools/call", json!({ "name": name }));
+    let mut ada = Wire::connect_as(&server, Some(Principal::new("ada")));
+    for id in 0..3 {
+        assert!(ada.ask(&call(id, "audit")).await["result"].is_object());
+    }
+    let mut eve = Wire::connect_as(&server, Some(Principal::new("eve")));
+    for name in ["audit", "never"] {
+        eve.send(&call(1, name)).await;
+        eve.send(&call(2, "other")).await;
+        let order = [eve.receive().await["id"].clone(), eve.receive().await["id"].clone()];
+        assert_eq!(order, [json!(1), json!(2)], "{name}");
+    }
+}

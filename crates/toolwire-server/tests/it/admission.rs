@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::sync::Semaphore;
-use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, tool};
+use tokio::{sync::Semaphore, time::Instant};
+use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, engine::EndsAt, tool};
 use toolwire_transport::memory;
 
 use crate::wire::{Wire, modern, request};
@@ -85,6 +85,33 @@ async fn a_batch_is_let_in_like_any_other_request() {
         assert_eq!(answers.as_array().unwrap().len(), 64);
     }
     assert_eq!(stage.most.load(Ordering::SeqCst), 8);
+}
+
+#[tokio::test]
+async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
+    let (server, stage) = server(Limits { held_bytes_per_connection: 1024 * 1024, ..Limits::default() });
+    let mut wire = Wire::legacy(&server, "2025-03-26").await;
+    // One call that stays, and sixty-three that are over at once: together they carry 300 kB that stay, too.
+    let batch = |first: u32| {
+        let pings = (1..64).map(|number| request(first + number, "ping", json!({"x": "x".repeat(4700)})));
+        let call = request(first, "tools/call", json!({"name": "wait"}));
+        json!(std::iter::once(call).chain(pings).collect::<Vec<_>>())
+    };
+    for number in 1..=3 {
+        wire.send(&batch(number * 100)).await;
+    }
+    until(|| stage.running.load(Ordering::SeqCst) == 3).await;
+    let held = server.usage().request_bytes;
+    assert!((900_000..1024 * 1024).contains(&held), "{held}");
+    let refused = wire.ask(&batch(400)).await;
+    assert_eq!(refused.as_array().unwrap().len(), 64);
+    assert_eq!(refused[0]["error"]["data"]["limit"], "held_bytes_per_connection");
+    stage.go.add_permits(3);
+    for _ in 0..3 {
+        assert_eq!(wire.receive().await.as_array().unwrap().len(), 64);
+    }
+    drop(wire);
+    until(|| server.usage() == Usage::default()).await;
 }
 
 #[tokio::test]
@@ -243,4 +270,64 @@ async fn an_open_question_does_not_hold_up_the_end_of_input() {
     wire.end_input().await;
     serving.await.unwrap().unwrap();
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn answers_to_questions_weigh_what_they_weigh() {
+    async fn ask_and_wait(
+        cx: Context,
+        State(go): State<Arc<Semaphore>>,
+    ) -> Result<&'static str, toolwire_server::AskError> {
+        let _roots = cx.roots().await?;
+        let _ = go.acquire().await;
+        Ok("done")
+    }
+    let go = Arc::new(Semaphore::new(0));
+    let limits = Limits { held_bytes_per_connection: 1024 * 1024, ..Limits::default() };
+    let server = Server::builder("t", "1")
+        .limits(limits)
+        .state(Arc::clone(&go))
+        .tool(tool("ask", ask_and_wait))
+        .build()
+        .unwrap();
+    let mut wire = Wire::legacy_with(&server, "2025-11-25", json!({"roots": {}})).await;
+    for id in 1..=4 {
+        wire.send(&request(id, "tools/call", json!({"name": "ask"}))).await;
+        let question = wire.receive().await;
+        let answer = json!({"roots": [{"uri": "file:///x", "junk": "x".repeat(300_000)}]});
+        wire.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).await;
+    }
+    let refused = wire.receive().await.to_string();
+    assert!(refused.contains("held_bytes_per_connection"), "{refused}");
+    let held = server.usage().request_bytes;
+    assert!((900_000..1024 * 1024).contains(&held), "{held}");
+    go.add_permits(3);
+    for _ in 0..3 {
+        assert_eq!(wire.receive().await["result"]["content"][0]["text"], "done");
+    }
+    drop(wire);
+    until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_ends_with_the_time_of_a_client_although_a_call_goes_on() {
+    let (server, stage) = server(Limits::default());
+    let (ours, theirs) = memory::pair();
+    let mut extensions = Extensions::default();
+    extensions.insert(EndsAt(Instant::now() + Duration::from_secs(60)));
+    tokio::spawn({
+        let server = server.clone();
+        async move { server.serve_with(theirs, extensions).await }
+    });
+    let mut wire = Wire::over(ours);
+    wire.handshake("2025-11-25", json!({})).await;
+    wire.send(&request(1, "tools/call", json!({"name": "wait"}))).await;
+    until(|| stage.running.load(Ordering::SeqCst) == 1).await;
+    server.notify().tools_changed();
+    assert_eq!(wire.receive().await["method"], "notifications/tools/list_changed");
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    server.notify().tools_changed();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.go.add_permits(1);
+    assert_eq!(wire.receive().await["id"], 1);
 }

@@ -50,7 +50,10 @@ async fn does_not_wait_for_ever() {
         wire.settle().await;
         let before = tokio::time::Instant::now();
         server.shutdown();
-        assert_eq!(wire.close().await, Vec::<Value>::new());
+        // The connection ends at the same moment, so the last word may or may not be read.
+        let last = wire.close().await;
+        let is_told = |answer: &Value| answer.to_string().contains("drain_timeout");
+        assert!(last.len() <= 1 && last.iter().all(is_told), "{last:?}");
         assert_eq!(before.elapsed().as_secs(), 3);
     })
     .await;

@@ -29,10 +29,13 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 /// How many questions may be under way at once. Others wait for their turn.
 const MAX_AT_ONCE: usize = 64;
 
+/// How long a token waits for its turn to be asked about.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
 /// Verifies tokens by asking their issuer, for those that only the issuer understands.
 ///
 /// ```no_run
-/// use toolwire_auth::{Secret, server::verify::Introspection};
+/// use toolwire_auth::{Secret, server::Introspection};
 ///
 /// let url = "https://login.example/introspect";
 /// let verifier = Introspection::at(url, "files", Secret::env("FILES_SECRET")?).audience("api://files");
@@ -120,8 +123,9 @@ impl Introspection {
             tracing::warn!(%why, "the issuer cannot be asked about a token");
             Unavailable::new(why)
         };
-        let Ok(_turn) = self.at_once.acquire().await else {
-            return Err(Unavailable::new("the server is shutting down"));
+        // Whoever sends tokens faster than the issuer answers fills the queue, not the time of everybody behind it.
+        let Ok(Ok(_turn)) = tokio::time::timeout(MAX_WAIT, self.at_once.acquire()).await else {
+            return Err(away("too many tokens wait to be introspected".to_owned()));
         };
         let fields = [("token", token.expose()), ("token_type_hint", "access_token")];
         let mut request = Request::form(prepared.endpoint.clone(), NamedBy::Application, fields);

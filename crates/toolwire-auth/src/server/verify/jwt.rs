@@ -22,7 +22,7 @@ use crate::{
 /// an expiry that has not passed, and a subject or a client.
 ///
 /// ```
-/// use toolwire_auth::{jose::Algorithm, server::verify::Jwt};
+/// use toolwire_auth::{jose::Algorithm, server::Jwt};
 ///
 /// let entra = Jwt::discovered()
 ///     .audience("api://files")

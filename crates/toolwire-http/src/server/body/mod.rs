@@ -14,6 +14,7 @@ use futures_core::Stream;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use toolwire_protocol::framing::sse::encode_event;
+use toolwire_transport::ledger::Charge;
 
 use super::io::OpenRequest;
 
@@ -42,22 +43,26 @@ pub struct Body {
     request: Option<OpenRequest>,
     /// Whether its response is still to be told that it is JSON.
     json: bool,
+    /// How many bytes the stream has in memory from the start.
+    waiting: usize,
+    /// What is charged for it until it was taken.
+    charge: Option<Charge>,
 }
 
 impl Body {
     /// No content.
     pub const fn empty() -> Self {
-        Self { ready: Bytes::new(), source: None, request: None, json: false }
+        Self { ready: Bytes::new(), source: None, request: None, json: false, waiting: 0, charge: None }
     }
 
     /// Content that is there already.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self { ready: bytes.into(), source: None, request: None, json: false }
+        Self { ready: bytes.into(), source: None, request: None, json: false, waiting: 0, charge: None }
     }
 
     /// Whatever the stream gives, until it ends.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self { ready: Bytes::new(), source: Some(Box::pin(stream)), request: None, json: false }
+        Self { source: Some(Box::pin(stream)), ..Self::empty() }
     }
 
     /// A JSON text, whose response is still to be given its media type.
@@ -79,6 +84,21 @@ impl Body {
     }
 
     /// Waits until something is there to be given; `None` at the end.
+    /// Says how many bytes a stream has in memory from the start.
+    pub(crate) fn set_waiting(&mut self, bytes: usize) {
+        self.waiting = bytes;
+    }
+
+    /// How many bytes are in memory that nobody else is charged for.
+    pub(crate) fn weight(&self) -> usize {
+        self.ready.len() + self.waiting
+    }
+
+    /// Keeps a charge until the whole of it was taken, or nobody wants it any more.
+    pub(crate) fn keep_charge(&mut self, charge: Charge) {
+        self.charge = Some(charge);
+    }
+
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Option<()>> {
         while self.ready.is_empty() {
             let Some(source) = &mut self.source else { return Poll::Ready(None) };

@@ -233,6 +233,25 @@ async fn clients_that_open_no_window_give_everything_back_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_no_window_is_opened_for_is_charged_and_given_back_in_time() {
+    let endpoint = Endpoint::new();
+    let mut builder = client::Builder::new();
+    builder.initial_window_size(0);
+    let (mut sender, _client) = endpoint.http2(&builder).await;
+    let usage = || endpoint.service.shared().server.usage();
+    let mut ignored = Vec::new();
+    for _ in 0..10 {
+        ignored.push(call2(&mut sender, "long").await);
+    }
+    assert!((10 * LONG..11 * LONG).contains(&usage().answer_bytes), "{:?}", usage());
+    sleep(Duration::from_secs(61)).await;
+    assert_eq!(usage().answer_bytes, 0);
+    for ignored in ignored {
+        assert!(read(ignored).await.is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_is_not_taken_is_reset_and_the_others_go_on() {
     let endpoint = Endpoint::new();
     let mut builder = client::Builder::new();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, request::Parts};
 use toolwire_protocol::{classify::HeaderView, envelope::write_error};
 use toolwire_server::{Extensions, engine::Incoming};
-use toolwire_transport::Ledger;
+use toolwire_transport::ledger::{Account, Charge};
 
 use super::{
     endpoint::{LegacyEndpoint, Prepared, SessionLookup},
@@ -22,7 +22,7 @@ impl LegacyEndpoint {
         head: &Head<'_>,
         parts: &Parts,
         extensions: Extensions,
-        ledger: &Ledger,
+        weight: Charge,
     ) -> Response<Body> {
         let session = found.session();
         let view = HeaderView { protocol_version: head.protocol_version.text(), ..HeaderView::default() };
@@ -39,29 +39,20 @@ impl LegacyEndpoint {
             items.iter().filter(|(item, _)| matches!(item, Incoming::Request(..) | Incoming::Answered(_)));
         let answers = answers.count();
         let format = ResponseFormat { batch: true, accepts: Accepts::of(&parts.headers) };
-        let post = (answers > 0).then(|| PostResponse::new(session.clone(), format, &self.config, answers));
-        let weight = bytes.len().div_ceil(items.len().max(1));
+        let ledger = weight.ledger().clone();
+        let post = (answers > 0).then(|| {
+            PostResponse::new(session.clone(), format, &self.config, answers, &ledger, Some(weight))
+        });
+        // Its requests hold on to all of it, and the response is charged for that.
+        drop(bytes);
         for (item, peek) in items {
             match (item, &post) {
                 (Incoming::Request(request, origin), Some(post)) => {
                     let id = request.id.clone();
-                    let charge = ledger.charge(toolwire_transport::ledger::Account::RequestBytes, weight);
-                    let prepared = match charge {
-                        Ok(bytes) => {
-                            let session = session.clone();
-                            self.prepare(
-                                post,
-                                session,
-                                request,
-                                peek,
-                                origin,
-                                extensions.clone(),
-                                ledger,
-                                bytes,
-                            )
-                        }
-                        Err(reached) => Prepared::Refused(reached.into()),
-                    };
+                    let (session, extensions) = (session.clone(), extensions.clone());
+                    let charge = ledger.empty_charge(Account::RequestBytes);
+                    let prepared =
+                        self.prepare(post, session, request, peek, origin, extensions, &ledger, charge);
                     match prepared {
                         Prepared::Call(running) => running.start().await,
                         Prepared::Answered(answer) => post.answer(answer.body).await,

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode, request::Parts};
 use toolwire_protocol::{
     Feature, Request, RpcError,
     classify::{Fault, LegacyView},
@@ -10,7 +10,7 @@ use toolwire_protocol::{
     peek::{Peek, VersionField},
 };
 use toolwire_server::{
-    Extensions, PrincipalKey, Server,
+    Extensions, Principal, PrincipalKey, Server,
     engine::{Arrival, Call, EncodedResponse, EndsAt, RequestOrigin, Session},
 };
 use toolwire_transport::ledger::{Account, Charge, Ledger};
@@ -26,6 +26,7 @@ use super::{
     running_call::{PendingResponse, RunningCall},
     session::HttpSession,
     sessions::Sessions,
+    stream::STANDALONE,
 };
 use crate::server::{
     Body, Legacy,
@@ -129,7 +130,7 @@ impl LegacyEndpoint {
     ) -> ControlFlow<Response<Body>, PendingResponse> {
         let id = request.id.clone();
         let format = ResponseFormat { batch: false, accepts };
-        let post = PostResponse::new(session.clone(), format, &self.config, 1);
+        let post = PostResponse::new(session.clone(), format, &self.config, 1, ledger, None);
         match self.prepare(&post, session, request, peek, origin, extensions, ledger, bytes) {
             Prepared::Call(running) => ControlFlow::Continue(PendingResponse::Call(running)),
             Prepared::Answered(answer) if accepts.json || answer.status != 200 => {
@@ -201,14 +202,9 @@ impl LegacyEndpoint {
     }
 
     /// Opens the stream for messages that belong to no request, or resumes any stream.
-    pub(crate) async fn get(
-        &self,
-        head: &Head<'_>,
-        headers: &HeaderMap,
-        principal: Option<PrincipalKey>,
-        end: Option<EndsAt>,
-    ) -> Response<Body> {
-        let session = match self.session_of(head, principal) {
+    pub(crate) async fn get(&self, head: &Head<'_>, parts: &Parts, end: Option<EndsAt>) -> Response<Body> {
+        let (headers, principal) = (&parts.headers, parts.extensions.get::<Principal>());
+        let session = match self.session_of(head, principal.map(Principal::key)) {
             Ok(session) => session,
             Err(denial) => return denial.response(None),
         };
@@ -237,6 +233,10 @@ impl LegacyEndpoint {
                 (stream, event.sequence)
             }
         };
+        if stream.number() == Some(STANDALONE) {
+            // The token that has subscribed may have allowed more than the one that reads.
+            session.session.read_by(&self.server, principal);
+        }
         let limits = &self.config.limits;
         let retry = session.version().has(Feature::PollingStreams).then_some(limits.retry);
         match Reader::resume(stream, cursor).await {

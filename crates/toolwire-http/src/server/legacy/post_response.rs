@@ -19,7 +19,10 @@ use toolwire_server::{
     Lack,
     engine::{EncodedResponse, join_answers},
 };
-use toolwire_transport::internal::AbortOnDrop;
+use toolwire_transport::{
+    internal::AbortOnDrop,
+    ledger::{Account, Charge, Ledger},
+};
 
 use super::{reader::Reader, reconnects::PendingReconnect, session::HttpSession, stream::Stream};
 use crate::server::{Body, body::KeepAlive, config::HttpConfig, read::Accepts, response};
@@ -30,6 +33,10 @@ pub(crate) struct PostResponse {
     config: Arc<HttpConfig>,
     state: Mutex<State>,
     settled: Notify,
+    /// Whom the stream of its answers is charged to, if there is no session.
+    ledger: Ledger,
+    /// The bytes of a batch, which its requests hold on to until the last of them is over.
+    _batch: Option<Charge>,
 }
 
 /// What kind of response is wanted.
@@ -71,10 +78,19 @@ impl PostResponse {
         format: ResponseFormat,
         config: &Arc<HttpConfig>,
         open: usize,
+        ledger: &Ledger,
+        batch: Option<Charge>,
     ) -> Arc<Self> {
         let state = State { phase: Phase::Waiting, answers: Vec::new(), lack: None, open, owned: Vec::new() };
-        let settled = Notify::new();
-        let post = Self { session, format, config: Arc::clone(config), state: Mutex::new(state), settled };
+        let post = Self {
+            session,
+            format,
+            config: Arc::clone(config),
+            state: Mutex::new(state),
+            settled: Notify::new(),
+            ledger: ledger.clone(),
+            _batch: batch,
+        };
         if !format.accepts.json {
             post.stream();
         }
@@ -184,7 +200,7 @@ impl PostResponse {
         }
         let stream = match &self.session {
             Some(session) => session.open_stream(self.config.limits.event_timeout),
-            None => Stream::fleeting(),
+            None => Stream::fleeting(self.ledger.empty_charge(Account::AnswerBytes)),
         };
         let reader = Reader::first(Arc::clone(&stream)).primed(self.priming());
         state.phase = Phase::Streaming(Arc::clone(&stream), Some(reader));

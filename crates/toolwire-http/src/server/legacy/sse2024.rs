@@ -34,9 +34,10 @@ use crate::server::{
     Body, HttpLimits, Principal,
     body::{KeepAlive, event},
     edge::Head,
+    peer::{AddressShare, AddressShares},
     read::{self, BoxError},
     response,
-    service::attach,
+    service::{attach, caller_key},
 };
 
 /// Where clients of 2024-11-05 are served.
@@ -58,6 +59,8 @@ pub(crate) struct Sse2024 {
     limits: HttpLimits,
     connections: Arc<Connections>,
     room: Arc<Semaphore>,
+    /// How much of the room one caller may have.
+    shares: AddressShares,
 }
 
 #[derive(Default)]
@@ -74,7 +77,8 @@ struct Connection {
 impl Sse2024 {
     pub(crate) fn new(server: Server, limits: HttpLimits) -> Self {
         let room = Arc::new(Semaphore::new(limits.sessions.min(Semaphore::MAX_PERMITS)));
-        Self { server, limits, connections: Arc::default(), room }
+        let shares = AddressShares::new(server.limits().sessions_per_caller);
+        Self { server, limits, connections: Arc::default(), room, shares }
     }
 
     /// Answers a request to one of its paths.
@@ -93,7 +97,13 @@ impl Sse2024 {
         let principal = parts.extensions.get::<Principal>().map(Principal::key);
         let is_stream = parts.uri.path() == paths.stream;
         match parts.method {
-            Method::GET if is_stream => self.get(&paths.messages, principal, end, attach(parts)),
+            Method::GET if is_stream => {
+                let share = match caller_key(&parts).map(|caller| self.shares.take_for(caller)) {
+                    Some(None) => return Denial::full().response(None),
+                    share => share.flatten(),
+                };
+                self.get(&paths.messages, principal, end, attach(parts), share)
+            }
             Method::POST if !is_stream => {
                 if let Err(unreadable) = read::media_types(&Head::of(&parts.headers), &parts.headers) {
                     return unreadable.response();
@@ -117,6 +127,7 @@ impl Sse2024 {
         principal: Option<PrincipalKey>,
         end: Option<EndsAt>,
         mut extensions: Extensions,
+        share: Option<AddressShare>,
     ) -> Response<Body> {
         if let Some(end) = end {
             extensions.insert(end);
@@ -142,7 +153,7 @@ impl Sse2024 {
             connections: Arc::clone(&self.connections),
             id,
             serving: serving.abort_handle(),
-            _room: room,
+            _room: (room, share),
         };
         let events = Events { endpoint: Some(endpoint(messages, &id)), next: receive(outbound), _open: open };
         response::events(KeepAlive::new(events, self.limits.keep_alive))
@@ -189,7 +200,7 @@ struct Open {
     connections: Arc<Connections>,
     id: SessionId,
     serving: AbortHandle,
-    _room: OwnedSemaphorePermit,
+    _room: (OwnedSemaphorePermit, Option<AddressShare>),
 }
 
 impl Drop for Open {

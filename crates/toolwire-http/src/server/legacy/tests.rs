@@ -56,7 +56,9 @@ fn find(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> SessionLookup {
 }
 
 async fn open_stream(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> Response<Body> {
-    endpoint.get(&Head::of(headers), headers, None, None).await
+    let mut parts = http::Request::new(()).into_parts().0;
+    parts.headers = headers.clone();
+    endpoint.get(&Head::of(headers), &parts, None).await
 }
 
 fn is_known(endpoint: &LegacyEndpoint, headers: &HeaderMap) -> bool {

@@ -129,3 +129,31 @@ fn an_address_that_may_not_be_asked_is_told_when_the_guard_is_built() {
     assert!(trusted.prepare(&Setting::new(RESOURCE, ISSUER)).is_ok());
     assert_eq!(format!("{trusted:?}"), "Introspection { client_id: \"files\", .. }");
 }
+
+/// An issuer that takes every question and answers none.
+#[derive(Debug)]
+struct Silent;
+
+impl Fetch for Silent {
+    fn fetch<'a>(&'a self, _: Request, _: &'a Reach) -> FetchFuture<'a, Result<Response, FetchError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever_behind_those_who_ask_too_much() {
+    let verifier = Introspection::at(URL, "files", Secret::from("s3cret")).fetch(Silent);
+    let verifier = Arc::new(prepared(verifier));
+    let flood: Vec<_> = (0..500)
+        .map(|number| {
+            let verifier = Arc::clone(&verifier);
+            tokio::spawn(async move { verifier.verify(&presented(&format!("junk{number}")), now()).await })
+        })
+        .collect();
+    // All of them come before it, and have asked or wait.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let limit = Duration::from_secs(60);
+    let waited = tokio::time::timeout(limit, verifier.verify(&presented("opaque"), now())).await;
+    assert!(matches!(waited, Ok(Err(VerifyError::Unavailable(_)))), "{waited:?}");
+    flood.iter().for_each(tokio::task::JoinHandle::abort);
+}

@@ -81,16 +81,16 @@ pub(super) enum Next {
 impl Stream {
     /// A stream whose events are kept. What its connection has not read is charged.
     pub(super) fn logged(log: Arc<dyn EventLog>, key: StreamKey, charge: Charge) -> Arc<Self> {
-        Arc::new(Self::new(Some((log, key)), Some(charge)))
+        Arc::new(Self::new(Some((log, key)), charge))
     }
 
     /// A stream that cannot be resumed.
-    pub(super) fn fleeting() -> Arc<Self> {
-        Arc::new(Self::new(None, None))
+    pub(super) fn fleeting(charge: Charge) -> Arc<Self> {
+        Arc::new(Self::new(None, charge))
     }
 
-    fn new(log: Option<(Arc<dyn EventLog>, StreamKey)>, charge: Option<Charge>) -> Self {
-        let state = State { charge, ..State::default() };
+    fn new(log: Option<(Arc<dyn EventLog>, StreamKey)>, charge: Charge) -> Self {
+        let state = State { charge: Some(charge), ..State::default() };
         Self { log, state: Mutex::new(state), writing: AsyncMutex::default(), changed: Notify::new() }
     }
 
