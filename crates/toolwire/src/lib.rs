@@ -197,3 +197,8 @@ struct AskingGuide;
 #[cfg(all(doctest, feature = "auth-server", feature = "macros"))]
 #[doc = include_str!("../../../docs/protect.md")]
 struct ProtectGuide;
+
+/// Compiles and runs the blocks of the guide to logging in.
+#[cfg(all(doctest, feature = "auth-client"))]
+#[doc = include_str!("../../../docs/login.md")]
+struct LoginGuide;

@@ -242,3 +242,55 @@ async fn without_a_way_to_a_person_a_login_is_an_error_that_says_so() {
     assert_eq!(cause(&error).kind, AuthErrorKind::LoginNeeded);
     assert_eq!(world.seen().token_requests, 0);
 }
+
+#[tokio::test]
+async fn a_credential_that_is_over_for_good_ends_with_a_login_and_not_with_endless_tries() {
+    let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
+    world.state().lasts = Some(600);
+    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap();
+    clock.advance(Duration::from_secs(3600));
+    world.expire();
+    world.revoke();
+    let oauth = toolwire_auth::client::OAuth::builder("Test").clock(clock).store(store).build().unwrap();
+    for _ in 0..2 {
+        let error = call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap_err();
+        assert!(cause(&error).needs_login(), "{error:?}");
+    }
+    assert_eq!((world.seen().asked, world.seen().renewals), (1, 1));
+}
+
+#[tokio::test]
+async fn scopes_that_nobody_can_be_asked_for_are_named() {
+    let (world, store) = (World::new().await, MemoryStore::new());
+    let oauth = world.oauth().store(store.clone()).scopes(["a"]).build().unwrap();
+    call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap();
+    let challenge = "Bearer error=\"insufficient_scope\", scope=\"a b\"".to_owned();
+    world.state().server_fault = Some((403, challenge));
+    let oauth = toolwire_auth::client::OAuth::builder("Test").store(store).build().unwrap();
+    let error = call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap_err();
+    let AuthErrorKind::ScopesNeeded { scopes } = &cause(&error).kind else { panic!("{error:?}") };
+    assert_eq!((scopes.to_string().as_str(), world.seen().asked), ("b", 1));
+}
+
+#[tokio::test]
+async fn logging_in_and_out_on_purpose_leaves_nothing_behind() {
+    let (world, store) = (World::new().await, MemoryStore::new());
+    let oauth = world.oauth().store(store.clone()).build().unwrap();
+    let fetcher = toolwire_http::client::fetch::Fetcher::new;
+    let prospect = oauth.explain(&world.server(), fetcher(), None).await.unwrap();
+    assert!(matches!(prospect, toolwire_auth::client::Prospect::Register(_)), "{prospect:?}");
+    assert_eq!((world.seen().asked, world.seen().registrations), (0, 0), "nothing is done");
+    let key = Key::credential(&world.server(), "");
+    assert!(store.load(&key).await.unwrap().is_none());
+    for round in 1..=2 {
+        let summary = oauth.log_in(&world.server(), fetcher(), None).await.unwrap();
+        assert!(summary.renewable && !format!("{summary:?}").contains("marked-access"));
+        assert_eq!(world.seen().asked, round, "each time somebody is asked");
+    }
+    assert_eq!(world.seen().registrations, 1);
+    let out = oauth.log_out(&world.server(), fetcher(), true).await.unwrap().unwrap();
+    assert_eq!(out.revoked.unwrap(), toolwire_auth::client::Revoked::NotOffered);
+    assert!(store.load(&key).await.unwrap().is_none() && store.clients().await.unwrap().is_empty());
+    assert!(oauth.log_out(&world.server(), fetcher(), true).await.unwrap().is_none());
+}

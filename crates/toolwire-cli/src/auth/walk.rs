@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire::{
+    auth::challenge::Challenge,
     auth::client::{AuthError, Event, Prospect, Verdict},
     http::client::fetch::Fetcher,
 };
@@ -29,6 +30,8 @@ pub(crate) struct Walk {
     pub(crate) outcome: Result<Prospect, AuthError>,
     /// How many lines of the challenge could not be read.
     pub(crate) unreadable: usize,
+    /// Whether the server wants a token of OAuth, for all it says.
+    pub(crate) challenged: bool,
 }
 
 impl Hop {
@@ -97,5 +100,7 @@ pub(crate) async fn walk(site: &Site, settings: &Settings, fetcher: &Fetcher, kn
         .map_err(|error| failure(&error, site))?;
     let outcome = oauth.explain(&site.url, fetcher.clone(), knock.refusal()).await;
     let hops = hops.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Walk { hops, outcome, unreadable: knock.reading.unreadable })
+    let oauth_like = |challenge: &Challenge| challenge.is("Bearer") || challenge.is("DPoP");
+    let challenged = knock.reading.challenges.iter().any(oauth_like);
+    Ok(Walk { hops, outcome, unreadable: knock.reading.unreadable, challenged })
 }

@@ -29,11 +29,15 @@ fn limit_in(text: &str) -> usize {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = told(&error);
+        if let Some(why) = unauthorized(&error) {
+            let failure = Self::new(code(&error), printable(&text)).unauthorized(why.clone());
+            return match error.rpc() {
+                Some(rpc) => failure.data(json!({ "rpc": rpc })),
+                None => failure,
+            };
+        }
         let Some(rpc) = error.rpc() else {
             let failure = Self::new(code(&error), printable(&text));
-            if let Some(why) = unauthorized(&error) {
-                return failure.unauthorized(why.clone());
-            }
             return match error.kind() {
                 _ if failure.code() == Code::TooLarge => failure.hint(larger_ones(limit_in(&text))),
                 ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),

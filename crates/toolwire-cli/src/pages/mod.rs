@@ -48,14 +48,15 @@ chapters! {
         "program-not-found", "program-not-executable", "interpreter-missing", "directory-missing",
         "exits-at-once", "junk-on-stdout", "slow-start", "dies-on-discover", "path-differs", "legacy-only",
         "modern-only", "dns-failed", "connection-refused", "tls-certificate", "tls-mismatch", "proxy-in-use",
-        "login-expired", "login-refused", "scope-missing", "challenge-unreadable", "resource-metadata-missing",
-        "resource-mismatch", "issuer-mismatch", "issuer-slash", "issuer-metadata-missing", "pkce-missing",
-        "registration-impossible", "metadata-refused", "resource-refused", "clock-wrong", "credentials-exposed",
         "host-refused", "wrong-path", "method-refused", "web-page", "redirected", "sse-only",
         "server-failing", "rate-limited", "list-failed", "list-endless", "schema-invalid",
         "schema-not-object", "schema-not-portable", "schema-unusual", "hidden-text", "description-suspicious", "tool-name", "duplicate-name",
         "too-many-tools", "description-missing", "description-long", "argument-undescribed",
         "annotations-missing", "catalog-large", "nothing-offered",;
+    "What is wrong with a login":
+        "login-expired", "login-refused", "scope-missing", "challenge-unreadable", "resource-metadata-missing",
+        "resource-mismatch", "issuer-mismatch", "issuer-slash", "issuer-metadata-missing", "pkce-missing",
+        "registration-impossible", "metadata-refused", "resource-refused", "clock-wrong", "credentials-exposed",;
     "What servers answer (JSON-RPC)":
         "-32700" in "rpc-32700.md", "-32600" in "rpc-32600.md", "-32601" in "rpc-32601.md",
         "-32602" in "rpc-32602.md", "-32603" in "rpc-32603.md", "-32000" in "rpc-32000.md",

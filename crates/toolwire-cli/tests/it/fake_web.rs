@@ -76,7 +76,7 @@ impl Drop for FakeWeb {
 }
 
 /// A response with its length.
-fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}")
         .into_bytes()

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+#[cfg(unix)]
+mod auth;
 mod calls;
 mod config;
 mod demo;

@@ -44,6 +44,8 @@ pub(crate) struct Case {
 pub(crate) struct Auth {
     /// As the server is typed.
     pub(crate) typed: String,
+    /// Whether what was stored before could be renewed.
+    pub(crate) was_renewable: bool,
     /// What is stored.
     pub(crate) stored: Stored,
     /// Why the stored login was not good enough.

@@ -59,7 +59,7 @@ pub(crate) struct Options {
     fresh: bool,
 
     /// Let the browser come back here; what the client was registered with
-    #[arg(long, value_name = "URI", conflicts_with_all = ["paste", "device"], help_heading = "Provider")]
+    #[arg(long, value_name = "URI", requires = "client", conflicts_with_all = ["paste", "device"], help_heading = "Provider")]
     redirect: Option<String>,
 
     #[command(flatten)]

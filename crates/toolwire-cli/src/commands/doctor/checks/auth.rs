@@ -34,13 +34,13 @@ pub(super) fn stored(case: &Case) -> Vec<Finding> {
                 format!("scopes: {}", login.granted),
                 format!("renewable: {}", if login.renewable { "yes" } else { "no" }),
             ];
-            vec![refused(known, over, again).evidence(facts)]
+            vec![refused(known, login.renewable, over, again).evidence(facts)]
         }
     }
 }
 
 /// Why a login that is there is not good enough.
-fn refused(known: &Auth, over: bool, again: String) -> Finding {
+fn refused(known: &Auth, renewable: bool, over: bool, again: String) -> Finding {
     match &known.failed {
         Some(error) if matches!(error.kind, AuthErrorKind::ScopesNeeded { .. }) => {
             let finding =
@@ -51,6 +51,10 @@ fn refused(known: &Auth, over: bool, again: String) -> Finding {
             let problem = auth::problem(error).unwrap_or(Problem::LoginRefused);
             let text = "the stored login could not be renewed";
             with_advice(Finding::new(problem, text).evidence([error.to_string()]), error, &known.typed)
+        }
+        error if known.was_renewable && !renewable => {
+            let finding = Finding::new(Problem::LoginRefused, "the issuer refused to renew the stored login");
+            finding.evidence(error.iter().map(ToString::to_string)).fix(again)
         }
         error if over => {
             let finding =
@@ -74,8 +78,13 @@ fn with_advice(finding: Finding, error: &AuthError, server: &str) -> Finding {
 /// A new login is possible.
 pub(super) fn way(case: &Case) -> Vec<Finding> {
     let Some(known) = &case.auth else { return Vec::new() };
-    let Some(Err(error)) = known.walk.as_ref().map(|walk| &walk.outcome) else { return Vec::new() };
+    let Some(walk) = &known.walk else { return Vec::new() };
+    let Err(error) = &walk.outcome else { return Vec::new() };
     let Some(problem) = auth::problem(error) else { return Vec::new() };
+    // A server that wants a key of its own kind has nothing to say about issuers.
+    if problem == Problem::ResourceMetadataMissing && !walk.challenged {
+        return Vec::new();
+    }
     let finding = Finding::new(problem, summary(problem)).evidence([error.to_string()]);
     vec![with_advice(finding, error, &known.typed)]
 }

@@ -23,7 +23,7 @@ use super::{
     web,
 };
 use crate::{
-    auth::{self, Settings, Site},
+    auth::{self, Settings, Site, Stored},
     failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
     terminal::seconds,
@@ -39,6 +39,7 @@ pub(crate) async fn gather(target: &Target) -> Case {
         Address::Command(command) => Some(program::find(command).await),
         _ => None,
     };
+    let was_renewable = is_renewable(target).await;
     let children = Children::default();
     let begun = Instant::now();
     let connected = connect(target, target.era, &children).await;
@@ -69,15 +70,23 @@ pub(crate) async fn gather(target: &Target) -> Case {
         _ => (None, None),
     };
     let auth = match &talk {
-        Err(silence) => auth(target, silence.code, why).await,
+        Err(silence) => auth(target, silence.code, why, was_renewable).await,
         Ok(_) => None,
     };
     let (name, address) = (target.name.clone(), target.address.clone());
     Case { name, address, patience: target.timeout, program, child, proxy, web, auth, talk }
 }
 
+/// Whether a login is stored that can be renewed.
+async fn is_renewable(target: &Target) -> bool {
+    match Site::of(&target.name, &target.address) {
+        Some(site) => matches!(auth::look(&site).await, Stored::Login(login) if login.renewable),
+        None => false,
+    }
+}
+
 /// Finds out about logins, where one is wanted and no header says who is calling.
-async fn auth(target: &Target, code: Code, failed: Option<AuthError>) -> Option<Auth> {
+async fn auth(target: &Target, code: Code, failed: Option<AuthError>, was_renewable: bool) -> Option<Auth> {
     let wanted = matches!(code, Code::AuthNeeded | Code::Forbidden | Code::CredentialsExposed);
     if target.address.has_credentials() || !(wanted || failed.is_some()) {
         return None;
@@ -91,7 +100,7 @@ async fn auth(target: &Target, code: Code, failed: Option<AuthError>) -> Option<
         Ok(knock) => auth::walk(&site, &settings, &fetcher, &knock).await.ok(),
         Err(_) => None,
     };
-    Some(Auth { typed: site.typed, stored, failed, walk })
+    Some(Auth { typed: site.typed, was_renewable, stored, failed, walk })
 }
 
 /// Connects like every other command, but keeps an eye on the processes that are started.

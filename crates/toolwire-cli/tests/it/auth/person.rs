@@ -1,0 +1,51 @@
+//! A person with a browser: this very test program, which goes where it is sent and agrees to everything.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+const PAGE: &str = "TOOLWIRE_TEST_PAGE";
+
+/// Writes a script that is a browser.
+pub(crate) fn browser(folder: &Path) -> String {
+    let script = folder.join("browser");
+    let program = std::env::current_exe().unwrap();
+    let text = format!(
+        "#!/bin/sh\n{PAGE}=\"$1\" exec '{}' --exact auth::person::goes_where_it_is_sent\n",
+        program.display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    script.display().to_string()
+}
+
+/// The browser itself, when it is started by the script; nothing otherwise.
+#[test]
+fn goes_where_it_is_sent() {
+    if let Ok(page) = std::env::var(PAGE) {
+        let back = answer(&page);
+        assert!(get(&back).starts_with("HTTP/1.1 200"));
+    }
+}
+
+/// Where the issuer sends a browser that visits this page.
+pub(crate) fn answer(page: &str) -> String {
+    let head = get(page);
+    let location = head
+        .lines()
+        .find_map(|line| line.to_lowercase().starts_with("location: ").then(|| line[10..].to_owned()));
+    location.unwrap_or_else(|| panic!("{page}: {head}"))
+}
+
+fn get(url: &str) -> String {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
