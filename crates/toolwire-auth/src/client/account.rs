@@ -216,7 +216,7 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
             Err(error) if hint == TokenHint::Access && is_unsupported(&error) => {
                 revoked = if credential.refresh.is_some() { Revoked::Renewal } else { Revoked::NotOffered };
             }
-            answered => failed = failed.or(answered.err()),
+            answered => failed = failed.or_else(|| answered.err()),
         }
     }
     failed.map_or(Ok(revoked), Err)
