@@ -107,7 +107,8 @@ async function renewal(alice, { url, provider, tokenSeconds }, says) {
       await sleep(tokenSeconds * 1000);
       await says(alice(url, 'stored', 'whoami'), 'alice: notes:read');
     }
-    assert.ok(renewals().every(({ status }) => status === 200), JSON.stringify(renewals()));
+    const answers = renewals().map(({ status }) => status);
+    assert.ok(answers.length >= 2 && answers.every((status) => status === 200), JSON.stringify(answers));
   });
   await check('a token that has run out is renewed once for four processes', async () => {
     await sleep(tokenSeconds * 1000);

@@ -44,7 +44,7 @@ impl Authorize for Authorizer {
             purpose,
             patience: Patience::default(),
             used: None,
-            known: 0,
+            given_up: 0,
             new_since: None,
             nonce: None,
         })
@@ -62,8 +62,8 @@ struct Try {
     patience: Patience,
     /// What it was sent with the last time.
     used: Option<Held>,
-    /// The one that was known then, whether it was sent or was over.
-    known: u64,
+    /// The serial of a credential that has ended and was not sent, because nothing renews it.
+    given_up: u64,
     /// The first credential that was obtained for this very request.
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
@@ -73,9 +73,7 @@ struct Try {
 impl Attempt for Try {
     fn headers<'a>(&'a mut self, hop: Hop<'a>) -> BoxFuture<'a, Result<HeaderMap, Unauthorized>> {
         Box::pin(async move {
-            let known = self.server.current().await.map_or(0, |held| held.serial);
             self.used = self.usable().await.map_err(unauthorized)?;
-            self.known = self.used.as_ref().map_or(known, |held| held.serial);
             match &self.used {
                 Some(held) => self.signed(held, hop).map_err(unauthorized),
                 None => Ok(HeaderMap::new()),
@@ -148,7 +146,10 @@ impl Try {
             Err(_) if !expired => Ok(Some(held)),
             Err(error) if error.is_temporary() || !self.server.asks_a_person() => Err(error),
             // The server says what it wants instead.
-            Err(_) => Ok(None),
+            Err(_) => {
+                self.given_up = held.serial;
+                Ok(None)
+            }
         }
     }
 
@@ -189,8 +190,9 @@ impl Try {
             self.nonce = Some(nonce);
             return Ok(Verdict::Again);
         }
+        let used = self.used.as_ref().map_or(self.given_up, |held| held.serial);
         let current = self.server.held();
-        if current.as_ref().is_some_and(|current| current.serial > self.known) {
+        if current.as_ref().is_some_and(|current| current.serial > used) {
             return Ok(Verdict::Again);
         }
         // Many servers name all their scopes with every refusal, so that a token lacks some says little as long as it may

@@ -7,6 +7,7 @@ use super::world::{World, bound, call};
 async fn a_logout_says_what_the_issuer_has_revoked() {
     for (keeps_access, expected) in [(false, Revoked::Yes), (true, Revoked::Renewal)] {
         let (world, store) = (World::new().await, MemoryStore::new());
+        world.state().revokes = true;
         world.state().keeps_access = keeps_access;
         let oauth = World::oauth().store(store.clone()).build().unwrap();
         let auth = bound(&oauth, &world);

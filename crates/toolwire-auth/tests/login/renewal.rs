@@ -247,7 +247,7 @@ async fn without_a_way_to_a_person_a_login_is_an_error_that_says_so() {
 async fn a_credential_that_is_over_for_good_ends_with_a_login_and_not_with_endless_tries() {
     let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
     world.state().lasts = Some(600);
-    let oauth = world.oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
     call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap();
     clock.advance(Duration::from_secs(3600));
     world.expire();
@@ -263,7 +263,7 @@ async fn a_credential_that_is_over_for_good_ends_with_a_login_and_not_with_endle
 #[tokio::test]
 async fn scopes_that_nobody_can_be_asked_for_are_named() {
     let (world, store) = (World::new().await, MemoryStore::new());
-    let oauth = world.oauth().store(store.clone()).scopes(["a"]).build().unwrap();
+    let oauth = World::oauth().store(store.clone()).scopes(["a"]).build().unwrap();
     call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap();
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"a b\"".to_owned();
     world.state().server_fault = Some((403, challenge));
@@ -276,7 +276,7 @@ async fn scopes_that_nobody_can_be_asked_for_are_named() {
 #[tokio::test]
 async fn logging_in_and_out_on_purpose_leaves_nothing_behind() {
     let (world, store) = (World::new().await, MemoryStore::new());
-    let oauth = world.oauth().store(store.clone()).build().unwrap();
+    let oauth = World::oauth().store(store.clone()).build().unwrap();
     let fetcher = toolwire_http::client::fetch::Fetcher::new;
     let prospect = oauth.explain(&world.server(), fetcher(), None).await.unwrap();
     assert!(matches!(prospect, toolwire_auth::client::Prospect::Register(_)), "{prospect:?}");

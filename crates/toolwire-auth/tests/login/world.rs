@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) grants: Option<&'static str>,
     /// What tokens are for, if not for the server of this world.
     pub(crate) resource: Option<String>,
+    /// Whether tokens can be revoked.
+    pub(crate) revokes: bool,
     /// Whether access tokens are good until they end, whoever revokes them.
     pub(crate) keeps_access: bool,
     pub(crate) scopes_asked: Vec<String>,
@@ -185,7 +187,7 @@ impl World {
             "issuer": origin,
             "authorization_endpoint": format!("{origin}/authorize"),
             "token_endpoint": format!("{origin}/token"),
-            "revocation_endpoint": format!("{origin}/revoke"),
+            "revocation_endpoint": self.state().revokes.then(|| format!("{origin}/revoke")),
             "registration_endpoint": format!("{origin}/register"),
             "code_challenge_methods_supported": ["S256"],
             "response_types_supported": ["code"],
