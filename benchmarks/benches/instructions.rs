@@ -63,12 +63,28 @@ fn open_endpoint(era: Era, sessions: usize, operation: Operation) -> (Endpoint, 
     (endpoint, request)
 }
 
+fn open_with_peer(era: Era, sessions: usize) -> (Endpoint, Request<Full<Bytes>>) {
+    let endpoint = Endpoint::open_with_peer(era, sessions).expect("an endpoint");
+    let request = endpoint.request(Operation::Echo).expect("a request");
+    (endpoint, request)
+}
+
+fn open_guarded(era: Era, sessions: usize) -> (Endpoint, Request<Full<Bytes>>) {
+    let endpoint = Endpoint::open_guarded(era, sessions).expect("an endpoint");
+    let request = endpoint.request(Operation::Echo).expect("a request");
+    (endpoint, request)
+}
+
 // A request over HTTP, from its parsed headers and its body to the body of the response.
 #[library_benchmark]
 #[bench::echo_legacy(args = (Era::Legacy, 1, Operation::Echo), setup = open_endpoint)]
 #[bench::echo_legacy_many_sessions(args = (Era::Legacy, MANY, Operation::Echo), setup = open_endpoint)]
 #[bench::echo_modern(args = (Era::Modern, 0, Operation::Echo), setup = open_endpoint)]
 #[bench::list_modern(args = (Era::Modern, 0, Operation::List), setup = open_endpoint)]
+#[bench::peer_echo_legacy(args = (Era::Legacy, 1), setup = open_with_peer)]
+#[bench::peer_echo_modern(args = (Era::Modern, 0), setup = open_with_peer)]
+#[bench::guarded_echo_legacy(args = (Era::Legacy, 1), setup = open_guarded)]
+#[bench::guarded_echo_modern(args = (Era::Modern, 0), setup = open_guarded)]
 fn endpoint((mut endpoint, request): (Endpoint, Request<Full<Bytes>>)) -> Endpoint {
     let _ = black_box(endpoint.call(black_box(request)));
     endpoint

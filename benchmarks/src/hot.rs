@@ -2,13 +2,16 @@
 //!
 //! What the kernel does is left out, so that the same code gives the same count on every machine.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use bytes::Bytes;
 use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 use tokio::runtime::{Builder, Runtime};
 use toolwire::{
     Era, Result,
-    http::server::HttpService,
+    auth::server::{Audience, Expiry, Invalid, PresentedToken, ResourceServer, Verified},
+    http::server::{HttpService, PeerAddr},
     memory::{MemorySink, MemorySource, pair},
     transport::{Duplex, Sink, Source},
 };
@@ -28,6 +31,10 @@ const INITIALIZE: &str = concat!(
 /// How often each operation is called before one is measured. A server looks at the clock for each of its first requests,
 /// and later for one in sixteen.
 const WARM_UP: usize = 5;
+/// How long the token of a caller is who has one. A JWT of an issuer with few claims takes 600 to 1,000 characters.
+const TOKEN_CHARS: usize = 800;
+/// Where requests come from, where that is known.
+const PEER: PeerAddr = PeerAddr(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 40_000));
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// What is measured.
@@ -114,6 +121,8 @@ pub struct Endpoint {
     runtime: Runtime,
     service: HttpService,
     session: Option<HeaderValue>,
+    token: Option<HeaderValue>,
+    peer: Option<PeerAddr>,
     era: Era,
 }
 
@@ -123,8 +132,41 @@ impl Endpoint {
     /// # Errors
     /// When it does not work, which would be a mistake here.
     pub fn open(era: Era, sessions: usize) -> Result<Self> {
-        let service = HttpService::new(server(crate::DUMMIES)?);
-        let mut endpoint = Self { runtime: runtime()?, service, session: None, era };
+        Self::start(HttpService::new(server(crate::DUMMIES)?), None, None, era, sessions)
+    }
+
+    /// The same for requests of which it is known where they come from, as it is of all that come by a socket.
+    ///
+    /// # Errors
+    /// When it does not work, which would be a mistake here.
+    pub fn open_with_peer(era: Era, sessions: usize) -> Result<Self> {
+        Self::start(HttpService::new(server(crate::DUMMIES)?), Some(PEER), None, era, sessions)
+    }
+
+    /// The same again behind a guard, which has seen the token before.
+    ///
+    /// # Errors
+    /// When it does not work, which would be a mistake here.
+    pub fn open_guarded(era: Era, sessions: usize) -> Result<Self> {
+        let verify = |_: PresentedToken| async {
+            Ok::<_, Invalid>(Verified::new("ada", Audience::Vouched, Expiry::Unknown).scopes(["echo"]))
+        };
+        let guard = ResourceServer::new("http://127.0.0.1:3000/mcp", "https://login.example")
+            .verify(verify)
+            .build()?;
+        let service = HttpService::builder(server(crate::DUMMIES)?).guard(guard).build()?;
+        let token = HeaderValue::try_from(format!("Bearer {}", "abcdefgh".repeat(TOKEN_CHARS / 8)))?;
+        Self::start(service, Some(PEER), Some(token), era, sessions)
+    }
+
+    fn start(
+        service: HttpService,
+        peer: Option<PeerAddr>,
+        token: Option<HeaderValue>,
+        era: Era,
+        sessions: usize,
+    ) -> Result<Self> {
+        let mut endpoint = Self { runtime: runtime()?, service, session: None, token, peer, era };
         for _ in 0..sessions {
             endpoint.session = None;
             let request = endpoint.post(INITIALIZE.into())?;
@@ -171,6 +213,12 @@ impl Endpoint {
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
         }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", token);
+        }
+        if let Some(peer) = self.peer {
+            request = request.extension(peer);
+        }
         Ok(request.body(Full::new(body))?)
     }
 
@@ -197,14 +245,23 @@ mod tests {
     fn what_is_measured_works() {
         for era in [Era::Legacy, Era::Modern] {
             let mut pipe = Pipe::open(era, crate::DUMMIES).unwrap();
-            let mut endpoint = Endpoint::open(era, usize::from(era == Era::Legacy)).unwrap();
+            let sessions = usize::from(era == Era::Legacy);
+            let mut endpoint = Endpoint::open(era, sessions).unwrap();
+            let mut with_peer = Endpoint::open_with_peer(era, sessions).unwrap();
+            let mut guarded = Endpoint::open_guarded(era, sessions).unwrap();
             for (operation, expected) in [(Operation::Echo, "quick brown"), (Operation::List, "dummy_99")] {
                 let answer = pipe.call(&operation.request(era)).unwrap();
                 assert!(String::from_utf8_lossy(&answer).contains(expected), "{answer:?}");
-                let request = endpoint.request(operation).unwrap();
-                let answer = endpoint.call(request).unwrap();
-                assert!(String::from_utf8_lossy(&answer).contains(expected), "{answer:?}");
+                for endpoint in [&mut endpoint, &mut with_peer, &mut guarded] {
+                    let request = endpoint.request(operation).unwrap();
+                    let answer = endpoint.call(request).unwrap();
+                    assert!(String::from_utf8_lossy(&answer).contains(expected), "{answer:?}");
+                }
             }
+            // Without its token, nobody is let in.
+            guarded.token = None;
+            let request = guarded.request(Operation::Echo).unwrap();
+            assert!(guarded.call(request).is_err());
         }
     }
 }

@@ -30,8 +30,7 @@ use crate::{
 
 /// Starts the handling of a request whose era, method and headers have passed the checks of `classify`.
 pub(crate) fn dispatch(cx: Context) -> Answer {
-    let server = cx.server().clone();
-    match server.outer_layers() {
+    match cx.server().outer_layers().cloned() {
         Some(layered) => layered.call(cx),
         None => route(cx),
     }
@@ -39,20 +38,19 @@ pub(crate) fn dispatch(cx: Context) -> Answer {
 
 /// Finds who answers.
 pub(crate) fn route(cx: Context) -> Answer {
-    let server = cx.server().clone();
     if let Some(fault) = &cx.0.peek.fault {
         return now(Err(RpcError::invalid_params(format!("{}: {fault}", cx.method()))));
     }
     let method = match cx.method() {
         MethodName::Known(method) => *method,
         MethodName::Unknown(name) => {
-            return match server.custom(name) {
+            return match cx.server().custom(name).cloned() {
                 Some(endpoint) => endpoint.call(cx),
                 None => now(Err(RpcError::method_not_found(name))),
             };
         }
     };
-    let catalog = server.catalog();
+    let catalog = cx.server().catalog();
     match method {
         Method::CallTool => call_tool(cx, &catalog),
         Method::GetPrompt => get_prompt(cx, &catalog),
@@ -63,7 +61,7 @@ pub(crate) fn route(cx: Context) -> Answer {
         Method::ListPrompts => list(&cx, |request| catalog.list_prompts(request)),
         Method::ListResources => list_resources(cx, catalog),
         Method::ListResourceTemplates => list(&cx, |request| catalog.list_templates(request)),
-        Method::Discover => now(discover(&server, &catalog, cx.0.version)),
+        Method::Discover => now(discover(cx.server(), &catalog, cx.0.version)),
         other => now(Err(RpcError::method_not_found(other.as_str()))),
     }
 }

@@ -8,6 +8,8 @@ use std::{
 
 use tokio::task::{JoinError, JoinHandle};
 
+pub use crate::quick_hash::{QuickHash, QuickHasher};
+
 /// A task that ends with whoever started it: dropping this aborts it. Awaiting it gives its result.
 #[derive(Debug)]
 #[must_use = "dropping it aborts the task"]

@@ -51,6 +51,7 @@ pub mod stdio;
 pub mod unix;
 
 mod lock;
+mod quick_hash;
 
 pub use duplex::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
 #[doc(hidden)]

@@ -15,7 +15,8 @@ const DPOP: HeaderName = HeaderName::from_static("dpop");
 /// What a request proves itself with.
 #[derive(Debug, Default)]
 pub(super) struct Credentials {
-    pub(super) token: Option<PresentedToken>,
+    /// What is said in `Authorization`, whatever it is.
+    pub(super) authorization: Option<HeaderValue>,
     pub(super) proof: Option<HeaderValue>,
 }
 
@@ -36,17 +37,18 @@ pub(super) fn take(parts: &mut Parts) -> Result<Credentials, Malformed> {
     if proof.as_ref().is_some_and(|proof| proof.len() > MAX_PROOF_BYTES) {
         return Err(Malformed("the proof is too long"));
     }
-    let token = authorization.as_ref().map(token).transpose()?.flatten();
-    Ok(Credentials { token, proof })
+    Ok(Credentials { authorization, proof })
 }
 
 struct Repeated;
 
 fn take_one(headers: &mut HeaderMap, name: HeaderName) -> Result<Option<HeaderValue>, Repeated> {
-    let header::Entry::Occupied(entry) = headers.entry(name) else { return Ok(None) };
-    let (_, mut values) = entry.remove_entry_mult();
-    let first = values.next();
-    if values.next().is_some() { Err(Repeated) } else { Ok(first) }
+    let repeated = match headers.get_all(&name).iter().take(2).count() {
+        0 => return Ok(None),
+        count => count > 1,
+    };
+    let first = headers.remove(&name);
+    if repeated { Err(Repeated) } else { Ok(first) }
 }
 
 /// Whether a query has a token in it (RFC 6750, 2.3, which nobody may use any more). Its value is not looked at.
@@ -55,7 +57,7 @@ fn names_a_token(query: &str) -> bool {
 }
 
 /// The token of an `Authorization` header. Other schemes than those of OAuth say nothing to us.
-fn token(value: &HeaderValue) -> Result<Option<PresentedToken>, Malformed> {
+pub(super) fn token(value: &HeaderValue) -> Result<Option<PresentedToken>, Malformed> {
     let text = value.to_str().map_err(|_| Malformed("Authorization cannot be read"))?;
     let (scheme, rest) = text.split_once(' ').unwrap_or((text, ""));
     let scheme = if scheme.eq_ignore_ascii_case("bearer") {
@@ -94,11 +96,15 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn take_from(uri: &str, headers: &[(&str, &str)]) -> Result<Credentials, Malformed> {
+    fn take_from(
+        uri: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<(Option<PresentedToken>, Option<HeaderValue>), Malformed> {
         let mut parts = parts(uri, headers);
         let taken = take(&mut parts);
         assert!(!parts.headers.contains_key("authorization") && !parts.headers.contains_key("dpop"));
-        taken
+        let Credentials { authorization, proof } = taken?;
+        Ok((authorization.as_ref().map(token).transpose()?.flatten(), proof))
     }
 
     #[test]
@@ -106,10 +112,10 @@ mod tests {
         for (header, scheme) in
             [("Bearer abc", Scheme::Bearer), ("bEARER   abc", Scheme::Bearer), ("dpop abc", Scheme::Dpop)]
         {
-            let credentials = take_from("/mcp", &[("authorization", header), ("dpop", "proof")]).unwrap();
-            let token = credentials.token.unwrap();
+            let (token, proof) = take_from("/mcp", &[("authorization", header), ("dpop", "proof")]).unwrap();
+            let token = token.unwrap();
             assert_eq!((token.expose(), token.scheme()), ("abc", scheme));
-            assert_eq!(credentials.proof.unwrap(), "proof");
+            assert_eq!(proof.unwrap(), "proof");
         }
     }
 
@@ -144,7 +150,7 @@ mod tests {
             ("/mcp", &[("cookie", "access_token=abc")]),
             ("/mcp", &[("authorization", "Basic YTpi")]),
         ] {
-            assert!(take_from(uri, headers).unwrap().token.is_none(), "{uri}");
+            assert!(take_from(uri, headers).unwrap().0.is_none(), "{uri}");
         }
     }
 }

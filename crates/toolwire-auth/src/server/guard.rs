@@ -13,7 +13,7 @@ use toolwire_server::{Principal, Scopes};
 
 use super::{
     challenge::{Challenges, Fault, unavailable},
-    credentials::{self, Credentials},
+    credentials::{self, Credentials, Malformed},
     dpop::Proofs,
     metadata::Metadata,
     tokens::Tokens,
@@ -28,7 +28,7 @@ use crate::{Issuer, clock::Clock, dpop::ProofError};
 /// guard.
 ///
 /// Whatever a verifier says, a token counts only if its issuer, its audience and its expiry are right. Verified tokens are
-/// remembered for a minute, by their digests.
+/// remembered for a minute.
 #[derive(Clone, Debug)]
 pub struct ResourceGuard(Arc<Inner>);
 
@@ -40,6 +40,7 @@ pub(super) struct Inner {
     pub(super) proofs: Option<Proofs>,
     pub(super) optional: bool,
     pub(super) clock: Arc<dyn Clock>,
+    /// By what is said in `Authorization`, so that a header that was read once is not read again.
     pub(super) seen: Seen<Known>,
     /// Set when somebody may exchange tokens.
     pub(super) tokens: OnceLock<Tokens>,
@@ -55,6 +56,8 @@ pub(super) struct IssuerEntry {
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     principal: Principal,
+    /// How it was presented.
+    scheme: Scheme,
     /// The thumbprint of the key that the token is bound to.
     pub(super) key: Option<Arc<str>>,
 }
@@ -122,32 +125,29 @@ impl Guard for ResourceGuard {
 
     fn admit<'a>(&'a self, parts: &mut Parts) -> Admission<'a> {
         let inner = &*self.0;
-        let Credentials { token, proof } = match credentials::take(parts) {
+        let Credentials { authorization, proof } = match credentials::take(parts) {
             Ok(credentials) => credentials,
-            Err(malformed) => {
-                tracing::debug!(why = malformed.0, "the credentials of a request are malformed");
-                return Admission::denied(inner.challenges.malformed(malformed.0));
-            }
+            Err(malformed) => return inner.malformed(malformed),
         };
-        let Some(token) = token else {
-            return if inner.optional {
-                Admission::admitted(None)
-            } else {
-                Admission::denied(inner.challenges.nobody(&Scopes::new()))
-            };
-        };
+        let Some(header) = authorization else { return inner.nobody() };
         let now = inner.clock.now();
-        match inner.seen.get(token.digest(), now) {
-            Some(known) if !inner.needs_proof(&token, &known) => {
-                Admission::Known(Ok(Some(inner.let_in(&token, known, now))))
-            }
-            known => {
-                let method = parts.method.clone();
-                Admission::Pending(Box::pin(async move {
-                    inner.identify(&token, known, &method, proof.as_ref(), now).await.map(Some)
-                }))
-            }
+        let known = inner.seen.get(header.as_bytes(), now);
+        // Whoever exchanges tokens needs the token itself.
+        if let Some(known) = &known
+            && !inner.needs_proof(known)
+            && inner.tokens.get().is_none()
+        {
+            return Admission::admitted(Some(known.principal.clone()));
         }
+        let token = match credentials::token(&header) {
+            Ok(Some(token)) => token,
+            Ok(None) => return inner.nobody(),
+            Err(malformed) => return inner.malformed(malformed),
+        };
+        let method = parts.method.clone();
+        Admission::Pending(Box::pin(async move {
+            inner.identify(&header, &token, known, &method, proof.as_ref(), now).await.map(Some)
+        }))
     }
 
     fn challenge(&self, lacking: &Lacking<'_>) -> Denied {
@@ -171,9 +171,25 @@ impl Guard for ResourceGuard {
 }
 
 impl Inner {
+    /// The answer to a request that two readers could take for different ones.
+    fn malformed(&self, malformed: Malformed) -> Admission<'static> {
+        tracing::debug!(why = malformed.0, "the credentials of a request are malformed");
+        Admission::denied(self.challenges.malformed(malformed.0))
+    }
+
+    /// The answer to a request without a token.
+    fn nobody(&self) -> Admission<'static> {
+        if self.optional {
+            Admission::admitted(None)
+        } else {
+            Admission::denied(self.challenges.nobody(&Scopes::new()))
+        }
+    }
+
     /// Says who a token stands for, or what its client is told instead.
     async fn identify(
         &self,
+        header: &HeaderValue,
         token: &PresentedToken,
         known: Option<Known>,
         method: &Method,
@@ -183,7 +199,7 @@ impl Inner {
         let identified = async {
             let known = match known {
                 Some(known) => known,
-                None => self.verify(token, now).await.map_err(Refusal::Verify)?,
+                None => self.verify(header, token, now).await.map_err(Refusal::Verify)?,
             };
             self.prove(token, &known, method, proof, now).await?;
             Ok(self.let_in(token, known, now))
@@ -199,7 +215,12 @@ impl Inner {
     }
 
     /// Has a token verified by those who may know it, and checks what they say.
-    async fn verify(&self, token: &PresentedToken, now: SystemTime) -> Result<Known, VerifyError> {
+    async fn verify(
+        &self,
+        header: &HeaderValue,
+        token: &PresentedToken,
+        now: SystemTime,
+    ) -> Result<Known, VerifyError> {
         let several = self.issuers.len() > 1;
         let mut refused = VerifyError::Invalid(Invalid::new("it is of no issuer that is known here"));
         for entry in &self.issuers {
@@ -207,9 +228,11 @@ impl Inner {
                 continue;
             }
             let verified = entry.verifier.verify(token, now).await;
-            match verified.and_then(|verified| self.judge(entry, verified, now).map_err(Into::into)) {
+            match verified
+                .and_then(|verified| self.judge(entry, token.scheme(), verified, now).map_err(Into::into))
+            {
                 Ok((known, until)) => {
-                    self.seen.put(*token.digest(), known.clone(), until, now);
+                    self.seen.put(header.as_bytes(), known.clone(), until, now);
                     return Ok(known);
                 }
                 // That one issuer does not answer must not become a refusal: the token may be one of its own.
@@ -224,6 +247,7 @@ impl Inner {
     fn judge(
         &self,
         entry: &IssuerEntry,
+        scheme: Scheme,
         verified: Verified,
         now: SystemTime,
     ) -> Result<(Known, SystemTime), Invalid> {
@@ -260,13 +284,14 @@ impl Inner {
         if let Some(expiry) = expires_at {
             principal = principal.expires_at(expiry);
         }
-        Ok((Known { principal: principal.build(), key: verified.key.map(Into::into) }, until))
+        let key = verified.key.map(Into::into);
+        Ok((Known { principal: principal.build(), scheme, key }, until))
     }
 
     /// Whether a token counts only with a proof, or does not count as it was presented.
-    fn needs_proof(&self, token: &PresentedToken, known: &Known) -> bool {
+    fn needs_proof(&self, known: &Known) -> bool {
         known.key.is_some()
-            || token.scheme() == Scheme::Dpop
+            || known.scheme == Scheme::Dpop
             || self.proofs.as_ref().is_some_and(|proofs| proofs.required)
     }
 
@@ -278,7 +303,7 @@ impl Inner {
         proof: Option<&HeaderValue>,
         now: SystemTime,
     ) -> Result<(), Refusal> {
-        if !self.needs_proof(token, known) {
+        if !self.needs_proof(known) {
             return Ok(());
         }
         let invalid = |why| Err(Refusal::Verify(Invalid::new(why).into()));

@@ -46,7 +46,7 @@ impl Shared {
         local: Option<IpAddr>,
     ) -> Entering<'a> {
         let answered = |response| Entering::Known(Entry::Answered(Box::new(response)));
-        let head = Head::of(&parts.headers);
+        let head = Head::of_gate(&parts.headers);
         let named = match self.gate.check_host(parts, &head, local) {
             Ok(named) => named,
             Err(stopped) => return answered(stopped.response()),

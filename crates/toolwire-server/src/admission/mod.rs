@@ -14,7 +14,10 @@ use std::{
 };
 
 use toolwire_protocol::{ErrorCode, RpcError};
-use toolwire_transport::ledger::{Account, Ceilings, Charge, Ledger, LimitReached, WeakLedger};
+use toolwire_transport::{
+    internal::QuickHash,
+    ledger::{Account, Ceilings, Charge, Ledger, LimitReached, WeakLedger},
+};
 
 pub use caller::CallerKey;
 pub(crate) use requests::{Admitted, Waiting};
@@ -29,7 +32,7 @@ pub(crate) struct Admission {
     process: Ledger,
     per_caller: Arc<Ceilings>,
     per_connection: Arc<Ceilings>,
-    callers: Mutex<HashMap<CallerKey, WeakLedger>>,
+    callers: Mutex<HashMap<CallerKey, WeakLedger, QuickHash>>,
 }
 
 impl Admission {
@@ -57,8 +60,12 @@ impl Admission {
 
     fn of_caller(&self, key: CallerKey) -> Ledger {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = callers.get(&key).and_then(WeakLedger::upgrade) {
-            return known;
+        if let Some(place) = callers.get_mut(&key) {
+            return place.upgrade().unwrap_or_else(|| {
+                let ledger = self.process.child(Arc::clone(&self.per_caller));
+                *place = ledger.downgrade();
+                ledger
+            });
         }
         // Those of whom nothing is left are taken out before the table grows.
         if callers.len() == callers.capacity() {

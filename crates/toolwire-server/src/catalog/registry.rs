@@ -13,6 +13,7 @@ use toolwire_protocol::{
     codec::WireResult,
     wire::{CacheHint, CacheScope},
 };
+use toolwire_transport::internal::QuickHash;
 
 use super::{
     PageRequest,
@@ -55,7 +56,7 @@ impl<R> Default for Registry<R> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
-            positions: Positions::new(),
+            positions: Positions::default(),
             dense: OnceLock::new(),
             logs: 0,
             completes: 0,
@@ -80,8 +81,8 @@ impl<R> Clone for Registry<R> {
     }
 }
 
-/// Where routes are, whatever their kind.
-type Positions = HashMap<ByKey, usize>;
+/// Where routes are, whatever their kind. Only a server's own routes are ever put into it.
+type Positions = HashMap<ByKey, usize, QuickHash>;
 
 /// A route that is found by its key.
 #[derive(Clone, Debug)]

@@ -98,7 +98,7 @@ impl Introspection {
     }
 
     async fn check(&self, token: &PresentedToken, now: SystemTime) -> Result<Verified, VerifyError> {
-        if let Some(refused) = self.refused.get(token.digest(), now) {
+        if let Some(refused) = self.refused.get(token.expose().as_bytes(), now) {
             return Err(refused.into());
         }
         let Some(prepared) = &self.prepared else {
@@ -109,7 +109,7 @@ impl Introspection {
             Err(unavailable) => return Err(unavailable.into()),
         };
         verdict.map_err(|invalid| {
-            self.refused.put(*token.digest(), invalid.clone(), now + REFUSAL_AGE, now);
+            self.refused.put(token.expose().as_bytes(), invalid.clone(), now + REFUSAL_AGE, now);
             invalid.into()
         })
     }

@@ -19,7 +19,7 @@ use std::{
     error::Error,
     fmt,
     future::Future,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
@@ -169,7 +169,8 @@ pub struct PresentedToken(Arc<Presented>);
 
 struct Presented {
     text: Zeroizing<String>,
-    digest: [u8; 32],
+    /// Made when it is first asked for.
+    digest: OnceLock<[u8; 32]>,
     scheme: Scheme,
 }
 
@@ -187,8 +188,7 @@ impl PresentedToken {
     /// A token as it was presented.
     pub fn new(scheme: Scheme, text: impl Into<String>) -> Self {
         let text = Zeroizing::new(text.into());
-        let digest = Sha256::digest(text.as_bytes()).into();
-        Self(Arc::new(Presented { text, digest, scheme }))
+        Self(Arc::new(Presented { text, digest: OnceLock::new(), scheme }))
     }
 
     /// The token itself. It is a secret: it must not be logged, kept or sent anywhere but to its issuer.
@@ -198,7 +198,7 @@ impl PresentedToken {
 
     /// Its SHA-256, under which something may be remembered about it.
     pub fn digest(&self) -> &[u8; 32] {
-        &self.0.digest
+        self.0.digest.get_or_init(|| Sha256::digest(self.0.text.as_bytes()).into())
     }
 
     /// How it was presented.

@@ -45,9 +45,19 @@ impl<'a> Head<'a> {
                 MCP_NAME => &mut head.name,
                 _ => continue,
             };
-            match field.first {
-                None => field.first = Some(value),
-                Some(_) => field.again = true,
+            field.add(value);
+        }
+        head
+    }
+
+    /// Only what says where a request is sent to and from, for whoever looks no further yet.
+    pub(crate) fn of_gate(headers: &'a HeaderMap) -> Self {
+        let mut head = Self::default();
+        for (name, value) in headers {
+            match name.as_str() {
+                "host" => head.host.add(value),
+                "origin" => head.origin.add(value),
+                _ => {}
             }
         }
         head
@@ -55,6 +65,13 @@ impl<'a> Head<'a> {
 }
 
 impl<'a> Field<'a> {
+    fn add(&mut self, value: &'a HeaderValue) {
+        match self.first {
+            None => self.first = Some(value),
+            Some(_) => self.again = true,
+        }
+    }
+
     /// Its value, or the first of several.
     pub(super) fn first(self) -> Option<&'a HeaderValue> {
         self.first

@@ -1,10 +1,6 @@
 //! The names of sessions, streams and events.
 
-use std::{
-    fmt,
-    hash::{BuildHasher, Hasher, RandomState},
-    str::FromStr,
-};
+use std::{fmt, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -47,60 +43,6 @@ impl SessionId {
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SessionId({}…)", self.text().get(..6).unwrap_or_default())
-    }
-}
-
-/// Hashes session ids, for a table of sessions.
-///
-/// Only ids that are random are ever put into it, so the usual hash, which takes 250 instructions, would buy nothing but
-/// that nobody can choose ids to be looked up in one place. The key sees to that.
-#[derive(Clone, Debug)]
-pub(super) struct IdHashing {
-    key: u64,
-}
-
-impl Default for IdHashing {
-    fn default() -> Self {
-        Self { key: RandomState::new().hash_one(SESSION_ID_CHARS) | 1 }
-    }
-}
-
-impl BuildHasher for IdHashing {
-    type Hasher = IdHasher;
-
-    fn build_hasher(&self) -> IdHasher {
-        IdHasher { hash: self.key, key: self.key }
-    }
-}
-
-/// What [`IdHashing`] hashes with.
-#[derive(Debug)]
-pub(super) struct IdHasher {
-    hash: u64,
-    key: u64,
-}
-
-impl IdHasher {
-    fn add(&mut self, word: u64) {
-        let product = u128::from(self.hash ^ word) * u128::from(self.key);
-        let [low, high] = [product, product >> 64].map(|half| half & u128::from(u64::MAX));
-        self.hash = u64::try_from(low ^ high).unwrap_or_default();
-    }
-}
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.add(u64::from_le_bytes(*word));
-        }
-        for byte in rest {
-            self.add(u64::from(*byte));
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.hash
     }
 }
 
@@ -151,6 +93,10 @@ fn number(text: &str) -> Result<u64, NotAnEventId> {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher;
+
+    use toolwire_transport::internal::QuickHash;
+
     use super::*;
 
     #[test]
@@ -166,7 +112,7 @@ mod tests {
 
     #[test]
     fn ids_are_spread_over_a_table_as_chance_would() {
-        let hashing = IdHashing::default();
+        let hashing = QuickHash::default();
         let mut places = [0_u32; 256];
         for _ in 0..256 * 64 {
             let hash = hashing.hash_one(SessionId::random().unwrap());
@@ -177,7 +123,7 @@ mod tests {
         assert!(places.iter().all(|count| (64 - 56..64 + 72).contains(count)), "{places:?}");
         let id = SessionId::random().unwrap();
         assert_eq!(hashing.hash_one(id), hashing.hash_one(id));
-        assert_ne!(hashing.hash_one(id), IdHashing::default().hash_one(id));
+        assert_ne!(hashing.hash_one(id), QuickHash::default().hash_one(id));
     }
 
     #[test]

@@ -12,12 +12,9 @@ use std::{
 
 use tokio::{task::AbortHandle, time::Instant};
 use toolwire_server::{Limits, PrincipalKey, engine::Session};
+use toolwire_transport::internal::QuickHash;
 
-use super::{
-    event_log::EventLog,
-    id::{IdHashing, SessionId},
-    session::HttpSession,
-};
+use super::{event_log::EventLog, id::SessionId, session::HttpSession};
 use crate::server::HttpLimits;
 
 /// For how long a session must have been idle before another one may take its place.
@@ -44,7 +41,7 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct Table {
-    sessions: HashMap<SessionId, Arc<HttpSession>, IdHashing>,
+    sessions: HashMap<SessionId, Arc<HttpSession>, QuickHash>,
     /// Who may make room when the table is full, the first to go at the end.
     candidates: Vec<SessionId>,
     /// When nobody was found who may.
