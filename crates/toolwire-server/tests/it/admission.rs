@@ -266,7 +266,7 @@ async fn an_open_question_does_not_hold_up_the_end_of_input() {
     wire.handshake("2025-11-25", json!({"roots": {}})).await;
     wire.send(&request(1, "tools/call", json!({"name": "ask"}))).await;
     assert_eq!(wire.receive().await["method"], "roots/list");
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     wire.end_input().await;
     serving.await.unwrap().unwrap();
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
