@@ -112,7 +112,9 @@ mod tests {
         // A table looks at the lowest bits for the place, and at the highest seven before it compares.
         for bits in [|hash: &u64| hash % 128, |hash: &u64| hash >> 57] {
             let mut used = [0_usize; 128];
-            hashes.iter().for_each(|hash| used[usize::try_from(bits(hash)).unwrap()] += 1);
+            for hash in &hashes {
+                used[usize::try_from(bits(hash)).unwrap()] += 1;
+            }
             assert!(used.iter().all(|count| (10..100).contains(count)), "{used:?}");
         }
     }

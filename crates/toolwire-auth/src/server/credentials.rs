@@ -27,8 +27,8 @@ pub(super) struct Malformed(pub(super) &'static str);
 /// Takes the credentials out of a request, so that nobody finds them there afterwards. What is refused is taken out
 /// as well.
 pub(super) fn take(parts: &mut Parts) -> Result<Credentials, Malformed> {
-    let authorization = take_one(&mut parts.headers, header::AUTHORIZATION);
-    let proof = take_one(&mut parts.headers, DPOP);
+    let authorization = take_one(&mut parts.headers, &header::AUTHORIZATION);
+    let proof = take_one(&mut parts.headers, &DPOP);
     if parts.uri.query().is_some_and(names_a_token) {
         return Err(Malformed("a token must not be part of the URL"));
     }
@@ -42,12 +42,12 @@ pub(super) fn take(parts: &mut Parts) -> Result<Credentials, Malformed> {
 
 struct Repeated;
 
-fn take_one(headers: &mut HeaderMap, name: HeaderName) -> Result<Option<HeaderValue>, Repeated> {
-    let repeated = match headers.get_all(&name).iter().take(2).count() {
+fn take_one(headers: &mut HeaderMap, name: &HeaderName) -> Result<Option<HeaderValue>, Repeated> {
+    let repeated = match headers.get_all(name).iter().take(2).count() {
         0 => return Ok(None),
         count => count > 1,
     };
-    let first = headers.remove(&name);
+    let first = headers.remove(name);
     if repeated { Err(Repeated) } else { Ok(first) }
 }
 
