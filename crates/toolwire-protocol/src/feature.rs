@@ -64,6 +64,8 @@ features! {
     MultiRoundTrip = V2026_07_28 ..= V2026_07_28;
     /// Results say how long they may be kept.
     CachingHints = V2026_07_28 ..= V2026_07_28;
+    /// A client that lacks scopes asks for those it has as well as for those that a challenge names.
+    ScopeAccumulation = V2026_07_28 ..= V2026_07_28;
     /// Headers of an HTTP request mirror its body.
     MirroredHeaders = V2026_07_28 ..= V2026_07_28;
     /// Structured content may be anything, not only an object.
@@ -111,6 +113,7 @@ mod tests {
         (Feature::TasksExtension, "....x"),
         (Feature::MultiRoundTrip, "....x"),
         (Feature::CachingHints, "....x"),
+        (Feature::ScopeAccumulation, "....x"),
         (Feature::MirroredHeaders, "....x"),
         (Feature::AnyStructuredContent, "....x"),
         (Feature::MissingCapabilityCode, "....x"),

@@ -154,8 +154,7 @@ impl Guard for ResourceGuard {
         let (challenges, needs) = (&self.0.challenges, lacking.lack.needs());
         match lacking.principal {
             None => challenges.nobody(needs),
-            Some(who) if lacking.legacy => {
-                // Those clients ask for nothing but what a challenge names, and would lose what they have.
+            Some(who) if lacking.names_all => {
                 let both = needs.union(who.scopes());
                 challenges.insufficient(both.as_ref().unwrap_or(needs))
             }

@@ -6,7 +6,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
-use toolwire_protocol::peek::VersionField;
+use toolwire_protocol::{Feature, peek::VersionField};
 use toolwire_server::{Lack, Principal};
 use toolwire_transport::BoxFuture;
 
@@ -89,7 +89,7 @@ impl Shared {
         };
         if !self.server.scope_rules().cover(principal.scopes(), guard.scopes()) {
             let lack = Lack::scopes(guard.scopes().clone());
-            let lacking = Lacking { lack: &lack, principal: Some(&principal), legacy: is_legacy(parts) };
+            let lacking = Lacking { lack: &lack, principal: Some(&principal), names_all: names_all(parts) };
             return Entry::Denied(Box::new(guard.challenge(&lacking)));
         }
         let Some(shown) = Arc::get_mut(parts) else {
@@ -135,17 +135,17 @@ impl Shared {
 pub(super) fn conclude(guard: &dyn Guard, parts: &Parts, response: &mut Response<Body>) {
     if let Some(lack) = response.extensions_mut().remove::<Lack>() {
         let principal = parts.extensions.get::<Principal>();
-        let denied = guard.challenge(&Lacking { lack: &lack, principal, legacy: is_legacy(parts) });
+        let denied = guard.challenge(&Lacking { lack: &lack, principal, names_all: names_all(parts) });
         *response.status_mut() = denied.status;
         response.headers_mut().extend(denied.headers);
     }
     guard.answered(response.headers_mut());
 }
 
-/// Whether a request does not say that it is of 2026-07-28 or later.
-fn is_legacy(parts: &Parts) -> bool {
+/// Whether a challenge to this request has to name everything. It has if the request names no revision.
+fn names_all(parts: &Parts) -> bool {
     let version = edge::text(&parts.headers, toolwire_protocol::headers::MCP_PROTOCOL_VERSION);
-    !version.map(VersionField::of).is_some_and(|version| version.is_modern())
+    !version.map(VersionField::of).is_some_and(|version| version.has(Feature::ScopeAccumulation))
 }
 
 /// A document that everybody may read, whatever page asks for it.

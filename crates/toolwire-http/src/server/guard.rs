@@ -159,8 +159,8 @@ pub struct Lacking<'a> {
     pub lack: &'a Lack,
     /// Who has sent it, if that is known.
     pub principal: Option<&'a Principal>,
-    /// Whether it is a request of a revision before 2026-07-28. Those clients ask for no more than a challenge names.
-    pub legacy: bool,
+    /// Whether its client asks for no more than a challenge names, and would lose what it has and what is not named.
+    pub names_all: bool,
 }
 
 /// When the streams of a principal end. One that a guard has let in does not have them for ever, even if nobody has said

@@ -95,7 +95,7 @@ impl Guard for Keys {
     fn challenge(&self, lacking: &Lacking<'_>) -> Denied {
         let status =
             if lacking.principal.is_some() { StatusCode::FORBIDDEN } else { StatusCode::UNAUTHORIZED };
-        let era = if lacking.legacy { "legacy" } else { "modern" };
+        let era = if lacking.names_all { "legacy" } else { "modern" };
         Self::denied(status, &format!("Key scope=\"{}\", era=\"{era}\"", lacking.lack.needs()))
     }
 
