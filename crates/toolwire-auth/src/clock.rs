@@ -50,6 +50,7 @@ pub fn unix_seconds(time: SystemTime) -> u64 {
 }
 
 /// The time of a `Date` header in the one form that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+#[cfg(any(test, feature = "client"))]
 pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

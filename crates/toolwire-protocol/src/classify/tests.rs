@@ -352,3 +352,16 @@ fn a_notification_of_a_session_must_name_a_known_version_too() {
     let verdict = run(text, Some(&unknown), &served(), READY);
     assert_eq!(refusal(verdict), (ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, 400));
 }
+
+#[test]
+fn a_capability_is_added_and_removed_alone() {
+    let all = [ServerCapability::Tools, ServerCapability::Resources, ServerCapability::Prompts];
+    let mut set: CapabilitySet = all.into_iter().collect();
+    // Twice is once.
+    set.set(ServerCapability::Tools, true);
+    assert!(all.into_iter().all(|capability| set.has(capability)));
+    set.set(ServerCapability::Resources, false);
+    set.set(ServerCapability::Resources, false);
+    assert_eq!(all.map(|capability| set.has(capability)), [true, false, true]);
+    assert!(!set.has(ServerCapability::Logging));
+}

@@ -235,3 +235,26 @@ fn a_header_that_is_duplicated_equals_nothing() {
     headers.insert("mcp-name", http::HeaderValue::from_bytes("ä".as_bytes()).unwrap());
     assert_eq!(text(&headers, "mcp-name"), Some("\0"));
 }
+
+#[test]
+fn every_header_that_counts_is_found_and_told_apart() {
+    let named: [(&str, for<'h> fn(&Head<'h>) -> super::head::Field<'h>); 9] = [
+        ("host", |head| head.host),
+        ("origin", |head| head.origin),
+        ("content-type", |head| head.content_type),
+        ("content-encoding", |head| head.content_encoding),
+        ("accept", |head| head.accept),
+        ("mcp-protocol-version", |head| head.protocol_version),
+        ("mcp-session-id", |head| head.session_id),
+        ("mcp-method", |head| head.method),
+        ("mcp-name", |head| head.name),
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, _) in named {
+        headers.insert(name, name.parse().unwrap());
+    }
+    let head = Head::of(&headers);
+    for (name, field) in named {
+        assert_eq!(field(&head).text(), Some(name));
+    }
+}
