@@ -61,7 +61,10 @@ fn read(response: &Response) {
     let terms = issuer::Terms { strict: false, named_by: NamedBy::Peer, trusted: Origins::none() };
     if let Ok(issuer::Next::Found(found)) = issuer::accept(&asked, &terms, response) {
         assert!(found.issuer == asked || found.issuer.differs_by_a_slash(&asked));
-        for url in [found.authorization.as_ref(), Some(&found.token), found.registration.as_ref()].into_iter().flatten() {
+        for url in [found.authorization.as_ref(), Some(&found.token), found.registration.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             assert!(url.url().scheme() == "https" || url.is_loopback());
         }
         registration(response, &found, now);

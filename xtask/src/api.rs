@@ -33,6 +33,7 @@ const MAY_BE_SEEN: &[&str] = &[
     "tokio",
     "tower_layer",
     "tower_service",
+    "url",
 ];
 
 /// Differences that are shown for one crate.
