@@ -23,17 +23,23 @@ const MAY_BE_SEEN: &[&str] = &[
     "alloc",
     "bytes",
     "core",
+    "crate",
+    "futures_core",
     "http",
     "http_body",
+    "rustls",
     "schemars",
     "serde",
     "serde_core",
     "serde_json",
     "std",
+    "str",
     "tokio",
+    "tokio_rustls",
     "tower_layer",
     "tower_service",
     "url",
+    "zeroize",
 ];
 
 /// Differences that are shown for one crate.
