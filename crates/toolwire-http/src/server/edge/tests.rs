@@ -238,7 +238,8 @@ fn a_header_that_is_duplicated_equals_nothing() {
 
 #[test]
 fn every_header_that_counts_is_found_and_told_apart() {
-    let named: [(&str, for<'h> fn(&Head<'h>) -> super::head::Field<'h>); 9] = [
+    type Find = for<'h> fn(&Head<'h>) -> head::Field<'h>;
+    let named: [(&str, Find); 9] = [
         ("host", |head| head.host),
         ("origin", |head| head.origin),
         ("content-type", |head| head.content_type),
