@@ -45,8 +45,8 @@ pub struct Body {
     json: bool,
     /// How many bytes the stream has in memory from the start.
     waiting: usize,
-    /// What is charged for it until it was taken.
-    charge: Option<Charge>,
+    /// What is charged for it until it was taken. Boxed, because a body is moved around, and most have none.
+    charge: Option<Box<Charge>>,
 }
 
 impl Body {
@@ -83,7 +83,6 @@ impl Body {
         self.request = request;
     }
 
-    /// Waits until something is there to be given; `None` at the end.
     /// Says how many bytes a stream has in memory from the start.
     pub(crate) fn set_waiting(&mut self, bytes: usize) {
         self.waiting = bytes;
@@ -96,9 +95,10 @@ impl Body {
 
     /// Keeps a charge until the whole of it was taken, or nobody wants it any more.
     pub(crate) fn keep_charge(&mut self, charge: Charge) {
-        self.charge = Some(charge);
+        self.charge = Some(Box::new(charge));
     }
 
+    /// Waits until something is there to be given; `None` at the end.
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Option<()>> {
         while self.ready.is_empty() {
             let Some(source) = &mut self.source else { return Poll::Ready(None) };
