@@ -181,8 +181,7 @@ impl Shared {
         B::Error: Into<BoxError>,
     {
         let mut body = pin!(body);
-        let guard = self.guard.as_deref();
-        if let Some(guard) = guard {
+        if let Some(guard) = self.guard.as_deref() {
             let entry = match self.enter(guard, &mut parts, local) {
                 Entering::Known(entry) => entry,
                 Entering::Pending(admitting) => self.admitted(guard, &mut parts, admitting.await),
@@ -197,7 +196,7 @@ impl Shared {
             }
         }
         let head = Head::of(&parts.headers);
-        if guard.is_none()
+        if self.guard.is_none()
             && let Err(stopped) = self.gate.check(&parts, &head, local)
         {
             return stopped.response();
@@ -207,7 +206,8 @@ impl Shared {
         } else {
             Box::pin(self.route(&parts, &head, body.as_mut())).await
         };
-        if let Some(guard) = guard {
+        // Asked for again instead of kept: a future of more than a kilobyte costs the allocator several hundred instructions.
+        if let Some(guard) = self.guard.as_deref() {
             conclude(guard, &parts, &mut response);
         }
         self.sent(&mut parts, response, serving)

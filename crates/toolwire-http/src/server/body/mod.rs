@@ -43,8 +43,8 @@ pub struct Body {
     request: Option<OpenRequest>,
     /// Whether its response is still to be told that it is JSON.
     json: bool,
-    /// How many bytes the stream has in memory from the start.
-    waiting: usize,
+    /// How many bytes the stream has in memory from the start. Small, as a body is moved around.
+    waiting: u32,
     /// What is charged for it until it was taken. Boxed, because a body is moved around, and most have none.
     charge: Option<Box<Charge>>,
 }
@@ -85,12 +85,12 @@ impl Body {
 
     /// Says how many bytes a stream has in memory from the start.
     pub(crate) fn set_waiting(&mut self, bytes: usize) {
-        self.waiting = bytes;
+        self.waiting = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
     /// How many bytes are in memory that nobody else is charged for.
     pub(crate) fn weight(&self) -> usize {
-        self.ready.len() + self.waiting
+        self.ready.len() + self.waiting as usize
     }
 
     /// Keeps a charge until the whole of it was taken, or nobody wants it any more.
