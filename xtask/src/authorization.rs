@@ -35,7 +35,7 @@ fn install() -> Result<Place, String> {
 /// Installs the browser as well.
 pub(crate) fn prepare() -> Result<(), String> {
     install()?;
-    debian::program("chromium").map(drop).map_err(|stop| stop.reason().to_owned())
+    debian::prepare("chromium")
 }
 
 pub(crate) fn run() -> Outcome {

@@ -27,7 +27,7 @@ fn install() -> Result<PathBuf, String> {
 /// Installs the browser as well.
 pub(crate) fn prepare() -> Result<(), String> {
     install()?;
-    debian::program("chromium").map(drop).map_err(|stop| stop.reason().to_owned())
+    debian::prepare("chromium")
 }
 
 pub(crate) fn run() -> Outcome {

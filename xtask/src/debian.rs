@@ -21,6 +21,11 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, Stop> {
     found(name).ok_or_else(|| format!("{name} was installed, but is not in the path").into())
 }
 
+/// The same before the steps: what keeps it from being installed is told, and the step that needs it decides.
+pub(crate) fn prepare(name: &str) -> Result<(), String> {
+    program(name).map(drop).map_err(|stop| stop.reason().to_owned())
+}
+
 /// Installs packages, or skips the step that asks.
 pub(crate) fn install(packages: &[&str]) -> Outcome {
     // Two of them would wait for each other's lock, and the second gives up.
