@@ -51,7 +51,9 @@ pub fn compact_jws(data: &[u8]) {
             if signed.len() <= MAX_COMPACT_BYTES {
                 let token = Compact::parse(&signed).expect("it was made here");
                 let payload = keys.verify(&token).expect("it was signed here");
-                assert_eq!(payload.object().expect("it is an object"), claims);
+                // A text was signed. A number that is written and read again may differ in its last digit.
+                let written = serde_json::to_vec(&claims).expect("it is an object");
+                assert_eq!(Some(payload.object().expect("it is an object")), object(&written));
             }
         }
     });

@@ -357,6 +357,38 @@ mod tests {
     }
 
     #[test]
+    fn each_count_has_a_ceiling_of_its_own_and_says_what_there_is_too_much_of() {
+        let ledger = Ledger::root(Ceilings {
+            requests: ("requests", 0),
+            listeners: ("listeners", 1),
+            sessions: ("sessions", 2),
+            bytes: ("bytes", 3),
+        });
+        let refused = |account| ledger.charge(account, 4).unwrap_err();
+        for (account, words) in [
+            (Account::Requests, "as many requests are open as the limit requests allows (0)"),
+            (Account::Listeners, "as many subscriptions are open as the limit listeners allows (1)"),
+            (Account::Sessions, "as many sessions are in use as the limit sessions allows (2)"),
+            (Account::ListBytes, "as many bytes are held as the limit bytes allows (3)"),
+        ] {
+            assert_eq!(refused(account).to_string(), words);
+            assert_eq!(refused(account).account(), account);
+        }
+    }
+
+    #[test]
+    fn what_is_charged_can_be_read_at_every_level() {
+        let (process, caller, connection) = tree();
+        let body = connection.charge(Account::RequestBytes, 7).unwrap();
+        let _session = connection.charge(Account::Sessions, 1).unwrap();
+        for ledger in [&process, &caller, &connection] {
+            assert_eq!((ledger.used(Account::RequestBytes), ledger.used(Account::Sessions)), (7, 1));
+            assert_eq!(ledger.used_bytes(), 7, "a session is not a byte");
+        }
+        assert_eq!((body.amount(), body.ledger().used_bytes()), (7, 7));
+    }
+
+    #[test]
     fn a_charge_grows_and_shrinks_with_what_it_stands_for() {
         let (process, _, connection) = tree();
         let mut charge = connection.empty_charge(Account::AnswerBytes);
@@ -376,7 +408,7 @@ mod tests {
         let weak = caller.downgrade();
         let charge = caller.charge(Account::Sessions, 1).unwrap();
         drop(caller);
-        assert!(weak.upgrade().is_some());
+        assert!(weak.upgrade().is_some() && !weak.is_gone());
         drop(charge);
         assert!(weak.is_gone());
     }

@@ -121,3 +121,23 @@ pub(crate) fn busy(reached: &LimitReached) -> RpcError {
     RpcError::new(ErrorCode::INTERNAL_ERROR, format!("the server is busy: {reached}; try again later"))
         .with_data(&data)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_of_whom_nothing_is_left_are_forgotten_and_others_are_not() {
+        let admission = Admission::new(&Limits::default());
+        let key = |number: u32| CallerKey::address(std::net::Ipv4Addr::from(number).into());
+        let here = admission.of_caller(key(0));
+        let _held = here.charge(Account::Requests, 1).unwrap();
+        for number in 1..10_000 {
+            drop(admission.of_caller(key(number)));
+        }
+        let known = admission.callers.lock().unwrap().len();
+        assert!(known < 1000, "{known} are known, one of them is there");
+        assert_eq!(admission.of_caller(key(0)).used(Account::Requests), 1, "it is the same ledger");
+        assert_eq!(admission.of_caller(key(1)).used(Account::Requests), 0);
+    }
+}

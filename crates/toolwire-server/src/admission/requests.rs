@@ -253,3 +253,115 @@ impl State {
         self.running.is_empty() && self.waiting.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire_protocol::{Message, Version, peek::Peek};
+
+    use super::*;
+    use crate::{
+        Extensions, Server,
+        duplex::ReplyTo,
+        engine::{Arrival, RequestOrigin},
+    };
+
+    fn server() -> Server {
+        Server::builder("t", "1").build().unwrap()
+    }
+
+    fn call(server: &Server, id: i64, method: &str) -> Waiting {
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} }).to_string();
+        let Ok(Message::Request(request)) = Message::parse(&message.into()) else { panic!("not a request") };
+        let peek = Peek::of(&request.params).into();
+        let arrival = Arrival::new(server.ledger(), 0, Extensions::default());
+        let origin = RequestOrigin::Modern(Version::LATEST);
+        let call = Call::new(server, request, peek, origin, arrival).unwrap();
+        Waiting { call, reply_to: ReplyTo::Lane }
+    }
+
+    fn limits() -> Limits {
+        Limits { requests_in_flight: 2, queued_requests: 1, subscriptions: 1, ..Limits::default() }
+    }
+
+    const TOOL: &str = "tools/call";
+    const LISTEN: &str = "subscriptions/listen";
+
+    /// Lets a request in and enters it, and says in a word what became of it.
+    fn admit(requests: &Requests, waiting: Waiting) -> Result<&'static str, Refusal> {
+        match requests.admit(waiting) {
+            Admitted::Now(waiting) => {
+                requests.enter(waiting.call.context());
+                Ok("now")
+            }
+            Admitted::Queued => Ok("queued"),
+            Admitted::Refused(_, refusal) => Err(refusal),
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_run_then_wait_then_are_refused_and_listeners_take_nobodys_turn() {
+        let (server, requests) = (server(), Requests::queued(&limits()));
+        let admit = |id, method| admit(&requests, call(&server, id, method));
+        assert_eq!(admit(1, LISTEN), Ok("now"));
+        assert_eq!(admit(2, LISTEN), Err(Refusal::TooManyListeners));
+        assert_eq!([admit(3, TOOL), admit(4, TOOL), admit(5, TOOL)], [Ok("now"), Ok("now"), Ok("queued")]);
+        assert_eq!(admit(6, TOOL), Err(Refusal::TooManyRequests { limit: "queued_requests" }));
+        assert_eq!(admit(3, TOOL), Err(Refusal::IdInUse), "it runs");
+        assert_eq!(admit(5, TOOL), Err(Refusal::IdInUse), "it waits");
+        assert!(requests.next_waiting().is_none(), "there is no room for it yet");
+        requests.finish(&4.into());
+        let next = requests.next_waiting().unwrap();
+        assert_eq!(next.call.context().request_id(), &5.into());
+        assert!(requests.next_waiting().is_none(), "nobody waits");
+        requests.finish(&1.into());
+        assert_eq!(admit(7, LISTEN), Ok("now"), "the other listener is gone");
+        for id in [3, 5, 7] {
+            assert!(!requests.is_idle());
+            requests.finish(&id.into());
+        }
+        assert!(requests.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_session_refuses_what_a_connection_lets_wait() {
+        let (server, requests) = (server(), Requests::new(&limits()));
+        let calls = [1, 2, 3].map(|id| call(&server, id, TOOL));
+        let enter = |place: usize| requests.admit_and_enter(calls[place].call.context());
+        assert_eq!([enter(0), enter(1)], [Ok(()), Ok(())]);
+        assert_eq!(enter(2), Err(Refusal::TooManyRequests { limit: "requests_in_flight" }));
+        assert_eq!(enter(0), Err(Refusal::IdInUse));
+        requests.finish(&1.into());
+        assert_eq!(enter(2), Ok(()));
+        requests.close();
+        assert_eq!(enter(0), Err(Refusal::Closed));
+        let refused = admit(&requests, call(&server, 9, TOOL));
+        assert_eq!(refused, Err(Refusal::Closed));
+    }
+
+    #[tokio::test]
+    async fn cancelling_finds_what_runs_and_what_waits() {
+        let (server, requests) = (server(), Requests::queued(&limits()));
+        let running = [(1, TOOL), (2, TOOL), (3, LISTEN)].map(|(id, method)| call(&server, id, method));
+        for waiting in &running {
+            requests.enter(waiting.call.context());
+        }
+        let cancelled = || running.each_ref().map(|waiting| waiting.call.context().is_cancelled());
+        assert!(matches!(requests.admit(call(&server, 4, TOOL)), Admitted::Queued));
+        assert!(requests.cancel_waiting(&5.into()).is_none(), "nobody has this id");
+        assert_eq!(requests.cancel_waiting(&4.into()).unwrap().call.context().request_id(), &4.into());
+        assert!(requests.cancel_waiting(&4.into()).is_none(), "it waits no more");
+        assert_eq!(cancelled(), [false; 3]);
+        requests.cancel(&1.into());
+        assert_eq!(cancelled(), [true, false, false]);
+        requests.cancel_listeners();
+        assert_eq!(cancelled(), [true, false, true]);
+        assert!(matches!(requests.admit(call(&server, 6, TOOL)), Admitted::Queued));
+        requests.close();
+        assert_eq!(cancelled(), [true; 3]);
+        for id in [1, 2, 3] {
+            requests.finish(&id.into());
+        }
+        assert!(requests.is_idle(), "what waited is gone, too");
+    }
+}

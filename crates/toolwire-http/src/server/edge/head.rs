@@ -115,6 +115,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_gate_sees_where_a_request_is_sent_to_and_from_and_nothing_else() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("host", "a"), ("origin", "http://b"), ("origin", "http://c"), ("accept", "*/*")]
+        {
+            headers.append(name, value.parse().unwrap());
+        }
+        let head = Head::of_gate(&headers);
+        assert_eq!((head.host.text(), head.origin.text()), (Some("a"), Some(UNREADABLE)));
+        assert!(head.accept.text().is_none());
+    }
+
+    #[test]
+    fn bytes_are_those_that_came_unless_they_came_twice() {
+        let mut headers = HeaderMap::new();
+        headers.append("mcp-session-id", HeaderValue::from_bytes(b"\xffs").unwrap());
+        assert_eq!(Head::of(&headers).session_id.bytes(), Some(b"\xffs".as_slice()));
+        headers.append("mcp-session-id", HeaderValue::from_static("t"));
+        assert_eq!(Head::of(&headers).session_id.bytes(), Some(UNREADABLE.as_bytes()));
+        assert_eq!(Head::default().session_id.bytes(), None);
+    }
+
+    #[test]
     fn headers_are_found_and_doubles_are_noticed() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
