@@ -127,6 +127,10 @@ impl Watch {
                 && now.tasks <= before.tasks + LEFT
                 && (now.requests, now.held) == (0, 0);
             if is_small || Instant::now() >= deadline {
+                if !is_small {
+                    // Which of its accounts it is.
+                    say!("{}", fs::read_to_string(&self.gauges).unwrap_or_default());
+                }
                 return Ok(now);
             }
             thread::sleep(PERIOD);

@@ -106,7 +106,8 @@ async fn tell(server: Server, gauges: PathBuf) {
         let tasks = Handle::current().metrics().num_alive_tasks();
         // Whoever reads finds what was written before.
         let usage = server.usage();
-        let text = format!("tasks {tasks}\nrequests {}\nheld {}\n", usage.requests, usage.held_bytes);
+        let (requests, held) = (usage.requests, usage.held_bytes);
+        let text = format!("tasks {tasks}\nrequests {requests}\nheld {held}\n{usage:?}\n");
         let _ = fs::write(&gauges, text);
     }
 }

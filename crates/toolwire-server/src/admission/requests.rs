@@ -126,9 +126,13 @@ impl Requests {
         Admitted::Now(waiting)
     }
 
-    /// Enters a request that was let in and goes on.
+    /// Enters a request that was let in and goes on. If everything was closed since then, it is cancelled.
     pub(crate) fn enter(&self, cx: &Context) {
-        self.lock().run(cx);
+        let mut state = self.lock();
+        state.run(cx);
+        if state.closed {
+            cx.cancel_request();
+        }
     }
 
     /// Lets a request in and enters it in one step, where several may come in at the same moment.
@@ -359,7 +363,10 @@ mod tests {
         assert!(matches!(requests.admit(call(&server, 6, TOOL)), Admitted::Queued));
         requests.close();
         assert_eq!(cancelled(), [true; 3]);
-        for id in [1, 2, 3] {
+        let late = call(&server, 7, TOOL);
+        requests.enter(late.call.context());
+        assert!(late.call.context().is_cancelled(), "it was let in before the end, and entered after it");
+        for id in [1, 2, 3, 7] {
             requests.finish(&id.into());
         }
         assert!(requests.is_idle(), "what waited is gone, too");
