@@ -55,13 +55,13 @@ mod observe;
 mod settings;
 
 pub use builder::{ClientBuilder, ReconnectingBuilder};
-pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, Usage};
+pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, RawCall, Usage};
 pub use clock::{Clock, SystemClock};
 #[doc(hidden)]
 pub use connect::{Connection, FailedConnection, kind};
 pub use connect::{ConnectionState, Connector, EraCache, EraChoice, Reconnect, Remembered};
 pub use error::{Delivery, Error, ErrorKind};
-pub use host::{Elicit, ElicitReply};
+pub use host::{Elicit, ElicitReply, ServerRequest};
 pub use limits::ClientLimits;
 pub use listen::{Change, EndReason, ListenBuilder, Listener};
 pub use observe::Observed;

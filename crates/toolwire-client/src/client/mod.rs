@@ -28,7 +28,7 @@ pub use call::CallBuilder;
 pub use operation::Operation;
 pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
-pub use raw::Raw;
+pub use raw::{Raw, RawCall};
 pub(crate) use requester::{Failure, InFlight, Pace, Requester};
 pub(crate) use restore::Restoration;
 pub(crate) use typed_request::{CONTEXT, Options};

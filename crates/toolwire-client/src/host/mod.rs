@@ -4,6 +4,7 @@ mod elicit;
 mod handler_clock;
 mod handlers;
 mod request_queue;
+mod server_request;
 
 use std::{
     fmt,
@@ -23,6 +24,7 @@ use toolwire_protocol::{
 
 pub use elicit::{Elicit, ElicitReply};
 pub(crate) use handlers::{Handlers, quietly};
+pub use server_request::ServerRequest;
 
 use crate::{
     client::Restoration,
@@ -35,8 +37,8 @@ use crate::{
     observe::Observer,
     settings::Settings,
 };
-use handler_clock::HandlerClock;
-use request_queue::{Answer, RequestQueue, Waiting};
+pub(crate) use handler_clock::{CallNumber, HandlerClock, call_number};
+use request_queue::{Answer, Question, RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
@@ -101,7 +103,7 @@ impl Host {
     }
 
     /// Takes a request of the server in.
-    pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
+    pub(crate) fn request(this: &Arc<Self>, request: Request, during: Option<RequestId>, answer: Answer) {
         let method = request.method.known();
         if this.facts.get().is_some_and(|facts| !facts.server_requests) {
             tracing::warn!(method = %request.method, "a server of this version must not send requests");
@@ -111,12 +113,29 @@ impl Host {
         } else {
             // What it weighs is known before it is decoded.
             let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
-            match question(&request) {
+            match this.question(&request, during.as_ref()) {
                 Ok(question) => {
-                    RequestQueue::accept(this, Waiting { id: request.id, question, answer, charge });
+                    let waiting = Waiting { id: request.id, during, question, answer, charge };
+                    RequestQueue::accept(this, waiting);
                 }
                 Err(error) => answer(write_error(Some(&request.id), &error)),
             }
+        }
+    }
+
+    /// What a request of the server is to whoever answers it.
+    fn question(&self, request: &Request, during: Option<&RequestId>) -> Result<Question, RpcError> {
+        if self.handlers.request.is_some() {
+            return ServerRequest::new(request, during.cloned()).map(Question::Raw);
+        }
+        question(request).map(Question::Typed)
+    }
+
+    /// Answers a request of the server.
+    async fn answer(&self, question: Question) -> Result<RawJson, RpcError> {
+        match question {
+            Question::Typed(question) => self.handlers.fulfil(question).await,
+            Question::Raw(request) => self.handlers.pass_on(request).await,
         }
     }
 
