@@ -45,7 +45,6 @@ mod clock;
 mod connect;
 mod error;
 mod host;
-mod ledger;
 mod limits;
 #[doc(hidden)]
 pub mod link;
@@ -53,6 +52,7 @@ mod listen;
 mod lock;
 mod observe;
 mod settings;
+mod waiting;
 
 pub use builder::{ClientBuilder, ReconnectingBuilder};
 pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, RawCall, Usage};

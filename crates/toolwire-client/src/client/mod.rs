@@ -153,7 +153,7 @@ impl Client {
     pub fn usage(&self) -> Usage {
         let host = self.host();
         Usage {
-            waiting_bytes: host.ledger.used(),
+            waiting_bytes: host.waiting_bytes.used(),
             cached_bytes: host.with_cache(|cache, _| cache.bytes()),
             listeners: host.hub.len(),
         }

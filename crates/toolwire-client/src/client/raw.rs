@@ -82,6 +82,9 @@ impl Raw {
     }
 }
 
+/// Called with the id of a request before it leaves.
+type OnId = Box<dyn FnOnce(&RequestId) + Send>;
+
 /// A request that is sent as it is when it is awaited; from [`Raw::request`]. Dropping its future cancels it.
 #[must_use = "nothing is sent until it is awaited"]
 pub struct RawCall {
@@ -93,7 +96,7 @@ pub struct RawCall {
     total_timeout: Option<Duration>,
     log_level: Option<LoggingLevel>,
     progress: Option<OnProgress>,
-    on_id: Option<Box<dyn FnOnce(&RequestId) + Send>>,
+    on_id: Option<OnId>,
 }
 
 impl RawCall {

@@ -181,7 +181,7 @@ impl Requester {
         if let Some(observer) = observer {
             flight.exchange.observe(observer.clone(), flight.id.clone());
         }
-        flight.exchange.account(Arc::clone(&self.host.ledger));
+        flight.exchange.account(Arc::clone(&self.host.waiting_bytes));
         flight
     }
 

@@ -28,6 +28,7 @@ use crate::{
 };
 
 type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
+type PassOn = Handler<ServerRequest, Result<RawJson, RpcError>>;
 type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
 
 /// What the user of the client brought.
@@ -40,7 +41,7 @@ pub(crate) struct Handlers {
     pub(crate) sample_context: bool,
     pub(crate) roots: Option<Handler<(), Vec<Root>>>,
     /// Takes the place of the handlers before, with the capabilities that it stands for.
-    pub(crate) request: Option<(Handler<ServerRequest, Result<RawJson, RpcError>>, ClientCapabilities)>,
+    pub(crate) request: Option<(PassOn, ClientCapabilities)>,
     pub(crate) notification: Option<Listener<Notification>>,
     pub(crate) log: Option<Listener<LoggingMessageNotificationParams>>,
     pub(crate) change: Option<Listener<Change>>,

@@ -30,12 +30,12 @@ use crate::{
     client::Restoration,
     clock::Clock,
     connect::{ConnectionState, Facts},
-    ledger::{Ledger, Share},
     limits::ClientLimits,
     listen::{Change, Hub},
     lock::lock,
     observe::Observer,
     settings::Settings,
+    waiting::{Share, WaitingBytes},
 };
 pub(crate) use handler_clock::{CallNumber, HandlerClock, call_number};
 use request_queue::{Answer, Question, RequestQueue, Waiting};
@@ -44,7 +44,7 @@ use request_queue::{Answer, Question, RequestQueue, Waiting};
 pub(crate) struct Host {
     handlers: Arc<Handlers>,
     limits: ClientLimits,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) waiting_bytes: Arc<WaitingBytes>,
     clock: Arc<dyn Clock>,
     /// What the version has that was agreed on.
     facts: OnceLock<Facts>,
@@ -57,16 +57,16 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(handlers: Arc<Handlers>, settings: &Settings) -> Self {
-        let ledger = Arc::new(Ledger::new(settings.limits.waiting_bytes));
+        let waiting_bytes = Arc::new(WaitingBytes::new(settings.limits.waiting_bytes));
         Self {
             handlers,
             limits: settings.limits,
-            ledger: Arc::clone(&ledger),
+            waiting_bytes: Arc::clone(&waiting_bytes),
             clock: Arc::clone(&settings.clock),
             facts: OnceLock::new(),
             queue: Mutex::default(),
             cache: Mutex::new(ResponseCache::new(settings.limits.cache())),
-            hub: Hub::new(ledger, settings.limits.listeners),
+            hub: Hub::new(waiting_bytes, settings.limits.listeners),
             restoration: Restoration::default(),
             handler_clock: HandlerClock::default(),
         }
@@ -112,7 +112,7 @@ impl Host {
             answer(respond(&request.id, "{}"));
         } else {
             // What it weighs is known before it is decoded.
-            let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
+            let charge = this.waiting_bytes.guard(request.params.text().len(), Share::Quarter);
             match this.question(&request, during.as_ref()) {
                 Ok(question) => {
                     let waiting = Waiting { id: request.id, during, question, answer, charge };

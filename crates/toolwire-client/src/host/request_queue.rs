@@ -11,8 +11,8 @@ use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputR
 
 use super::{Host, ServerRequest, call_number, respond};
 use crate::{
-    ledger::{Charge, WAITING_BYTES},
     lock::lock,
+    waiting::{Charge, WAITING_BYTES},
 };
 
 /// Sends the response to one request.

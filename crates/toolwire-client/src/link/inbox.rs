@@ -151,10 +151,10 @@ impl Inbox {
     /// Waits a little while so much waits in the client for somebody to take it that reading on would lose something.
     /// A link awaits this before it reads more of a connection that carries answers to several requests.
     pub async fn room(&self) {
-        let ledger = &self.host.ledger;
-        if ledger.is_crowded() {
+        let waiting_bytes = &self.host.waiting_bytes;
+        if waiting_bytes.is_crowded() {
             // Not for ever: whoever never takes its answer must not keep the others waiting.
-            let _ = tokio::time::timeout(ROOM_PATIENCE, ledger.room()).await;
+            let _ = tokio::time::timeout(ROOM_PATIENCE, waiting_bytes.room()).await;
         }
     }
 

@@ -244,7 +244,7 @@ impl Link for Streams {
             return Exchange::driven(|feed| {
                 Box::pin(async move {
                     let _feed = feed;
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 })
             });
         }
