@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use toolwire_protocol::{
-    Notification, RpcError,
+    Notification, RawJson, RpcError,
     wire::{
-        CreateMessageRequestParams, CreateMessageResult, Implementation, JsonObject, LoggingLevel,
-        LoggingMessageNotificationParams, Root,
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Implementation, JsonObject,
+        LoggingLevel, LoggingMessageNotificationParams, Root,
     },
 };
 
@@ -15,7 +15,7 @@ use crate::{
     clock::Clock,
     connect::{ConnectionState, Connector, EraCache, EraChoice, Keep, Plan, Reconnect, connect},
     error::Error,
-    host::{Elicit, ElicitReply, Handlers},
+    host::{Elicit, ElicitReply, Handlers, ServerRequest},
     limits::ClientLimits,
     listen::Change,
     observe::{Observed, Observer},
@@ -149,6 +149,41 @@ impl ClientBuilder {
         self
     }
 
+    /// Answers everything a server asks of its client, as it came and in the place of all other handlers: for those who
+    /// pass requests on to somebody else. The `capabilities` are what is declared to the server.
+    ///
+    /// An error is what a legacy server is told; with a modern one the call fails.
+    ///
+    /// ```
+    /// # use toolwire_client::{Client, Error};
+    /// # use toolwire_protocol::{RawJson, RpcError};
+    /// use toolwire_protocol::wire::{ClientCapabilities, ElicitationCapability};
+    ///
+    /// # async fn ask_elsewhere(method: &str, params: &RawJson) -> Result<RawJson, RpcError> {
+    /// #     RawJson::parse(r#"{"action":"decline"}"#).map_err(|error| RpcError::internal(error.to_string()))
+    /// # }
+    /// # async fn example() -> Result<(), Error> {
+    /// # let (transport, _) = toolwire_transport::memory::pair();
+    /// let can = ClientCapabilities::new().elicitation(ElicitationCapability::new());
+    /// let client = Client::builder("proxy", "1.0")
+    ///     .on_request(can, |asked| async move {
+    ///         println!("asked during {:?}", asked.during());
+    ///         ask_elsewhere(asked.method().as_str(), asked.params()).await
+    ///     })
+    ///     .connect(transport)
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_request<F, Fut>(mut self, capabilities: ClientCapabilities, handler: F) -> Self
+    where
+        F: Fn(ServerRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, RpcError>> + Send + 'static,
+    {
+        self.handlers.request = Some((Box::new(move |request| Box::pin(handler(request))), capabilities));
+        self
+    }
+
     /// Hears every notification of the server, after the client has dealt with it. Progress comes here only if it
     /// belongs to a token in a raw request.
     pub fn on_notification(mut self, listener: impl Fn(Notification) + Send + Sync + 'static) -> Self {
@@ -258,6 +293,30 @@ impl ClientBuilder {
     /// Calls that are made meanwhile wait for the new connection, within their timeouts. Those that were under way
     /// fail, with a [`delivery`](Error::delivery) of [`Unknown`](crate::Delivery::Unknown), because the server may have
     /// acted on them. The log level and subscriptions are restored, and listeners hear a [`Change::Resync`].
+    ///
+    /// A host that runs for long wants this: servers crash, laptops sleep, and a person expects the tools to be there
+    /// again. It has to be asked for all the same. A process that is started again has lost whatever it remembered, so
+    /// whoever depends on that has to hear of it ([`on_connection`](Self::on_connection)); a program that makes one call
+    /// and ends wants the error, and not a second start of what has just died; and what is connected with has to live as
+    /// long as the client, which a borrowed one does not. HTTP needs it only for HTTP+SSE: otherwise there is no
+    /// connection to lose, and a lost session is made anew in any case.
+    ///
+    /// ```no_run
+    /// use toolwire_client::{Client, ConnectionState, Reconnect};
+    /// # use toolwire_transport::ChildProcess;
+    ///
+    /// # async fn example() -> Result<(), toolwire_client::Error> {
+    /// let client = Client::builder("host", "1.0")
+    ///     .on_connection(|state| match state {
+    ///         ConnectionState::Lost(why) => eprintln!("the server is gone and will be started again: {why}"),
+    ///         state => eprintln!("{state:?}"),
+    ///     })
+    ///     .reconnect(Reconnect::default())
+    ///     .connect(|| async { ChildProcess::command("my-server").spawn() })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// It is the last setting, because a client that connects again has to own what it connects with.
     pub const fn reconnect(self, reconnect: Reconnect) -> ReconnectingBuilder {

@@ -45,7 +45,6 @@ mod clock;
 mod connect;
 mod error;
 mod host;
-mod ledger;
 mod limits;
 #[doc(hidden)]
 pub mod link;
@@ -53,15 +52,16 @@ mod listen;
 mod lock;
 mod observe;
 mod settings;
+mod waiting;
 
 pub use builder::{ClientBuilder, ReconnectingBuilder};
-pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, Usage};
+pub use client::{CallBuilder, CallOutcome, Client, Operation, PageOf, Pages, Raw, RawCall, Usage};
 pub use clock::{Clock, SystemClock};
 #[doc(hidden)]
 pub use connect::{Connection, FailedConnection, kind};
 pub use connect::{ConnectionState, Connector, EraCache, EraChoice, Reconnect, Remembered};
 pub use error::{Delivery, Error, ErrorKind};
-pub use host::{Elicit, ElicitReply};
+pub use host::{Elicit, ElicitReply, ServerRequest};
 pub use limits::ClientLimits;
 pub use listen::{Change, EndReason, ListenBuilder, Listener};
 pub use observe::Observed;

@@ -28,6 +28,8 @@ pub enum Observed {
     Received(Bytes),
     /// Something was not carried, or was not a message: one sentence for a person.
     Failed(String),
+    /// The server has sent a message that is larger than a limit allows, and that was dropped: one sentence for a person.
+    TooLarge(String),
     /// The connection is over, for this reason.
     Closed(String),
 }
@@ -51,6 +53,10 @@ impl Observer {
 
     pub(crate) fn failed(&self, why: impl fmt::Display) {
         self.tell(Observed::Failed(why.to_string()));
+    }
+
+    pub(crate) fn too_large(&self, why: impl fmt::Display) {
+        self.tell(Observed::TooLarge(why.to_string()));
     }
 
     pub(crate) fn closed(&self, why: &str) {

@@ -269,6 +269,7 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::Listen(result) => codec.write(version, result, out),
         Reply::InputRequired(result) => codec.write(version, result, out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
+        Reply::Raw(result) => result.write(cx.method(), version, codec, out),
         // The engine has turned questions into a result of their own before, and routes their failures.
         Reply::Empty | Reply::NeedInput(_) | Reply::Failed(_) => {
             codec.write(version, EmptyResult::new(), out)

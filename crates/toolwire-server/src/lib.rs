@@ -53,6 +53,7 @@ mod observe;
 mod outbox;
 mod output;
 mod parameter;
+mod raw_result;
 mod reply;
 mod route;
 mod schema;
@@ -81,6 +82,7 @@ pub use notify::{Notifier, NotifyError, Wanted};
 pub use observe::Observer;
 pub use output::{IntoPrompt, IntoResource, IntoToolOutput, Json, NotFound, ResourceInfo, ToolError};
 pub use parameter::{Extracted, Given, Parameter};
+pub use raw_result::RawResult;
 #[doc(hidden)]
 pub use reply::Prepared;
 pub use reply::Reply;

@@ -10,7 +10,7 @@ use toolwire_protocol::{
     },
 };
 
-use crate::{ask::NeedInput, output::Failure};
+use crate::{RawResult, ask::NeedInput, output::Failure};
 
 /// The result of a request. Layers may look at it and change it.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub enum Reply {
     InputRequired(InputRequiredResult),
     /// A custom method: any object.
     Custom(RawJson),
+    /// A result that was written elsewhere, for the same method.
+    Raw(RawResult),
     /// Nothing but success.
     Empty,
     /// The error of a handler. The route makes of it what the caller may know, so that no layer sees this.

@@ -73,9 +73,9 @@ pub mod server {
         Blocking, CallerCan, CallerId, CallerKey, CallerScope, Complete, Edit, Elicit, ElicitUrl, Extensions,
         Extracted, FromContext, Given, Handler, HandlerSpec, IntoCompletion, IntoPrompt, IntoResource,
         IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceStore, NotifyError,
-        Observer, PageAt, Parameter, PromptRoute, Rejection, Reply, ResourceInfo, ResourceRoute, Route,
-        RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TemplateRoute, ToolRoute, UrlAnswer,
-        Usage, Wanted,
+        Observer, PageAt, Parameter, PromptRoute, RawResult, Rejection, Reply, ResourceInfo, ResourceRoute,
+        Route, RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TemplateRoute, ToolRoute,
+        UrlAnswer, Usage, Wanted,
     };
 }
 
@@ -85,8 +85,8 @@ pub mod client {
     pub use toolwire_client::{
         CallBuilder, CallOutcome, Change, ClientBuilder, ClientLimits, Clock, ConnectionState, Connector,
         Delivery, Elicit, ElicitReply, EndReason, EraCache, EraChoice, Error, ErrorKind, ListenBuilder,
-        Listener, Observed, Operation, PageOf, Pages, Raw, Reconnect, ReconnectingBuilder, Remembered,
-        SystemClock, Usage,
+        Listener, Observed, Operation, PageOf, Pages, Raw, RawCall, Reconnect, ReconnectingBuilder,
+        Remembered, ServerRequest, SystemClock, Usage,
     };
 
     /// For connectors of this project. Not part of the API.

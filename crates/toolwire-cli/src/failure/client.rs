@@ -12,19 +12,13 @@ use toolwire::{
 };
 
 use super::{Code, Failure};
-use crate::{
-    target::{is_too_large, larger_ones},
-    terminal::printable,
-};
+use crate::terminal::printable;
 
 /// How many characters of the data of an error are shown; with `--json` all of it is.
 const MAX_DATA_CHARS: usize = 1000;
 
-/// The limit that an error names, in bytes; what is usual where it names none.
-fn limit_in(text: &str) -> usize {
-    let named = text.split("limit of ").nth(1).and_then(|rest| rest.split(' ').next());
-    named.and_then(|number| number.parse().ok()).unwrap_or(16 << 20)
-}
+/// The limits that `--max-message` sets: of transports that carry whole messages, and of HTTP.
+const MESSAGE_LIMITS: [&str; 3] = ["max_message_bytes", "response_bytes", "event_bytes"];
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -39,7 +33,6 @@ impl From<Error> for Failure {
         let Some(rpc) = error.rpc() else {
             let failure = Self::new(code(&error), printable(&text));
             return match error.kind() {
-                _ if failure.code() == Code::TooLarge => failure.hint(larger_ones(limit_in(&text))),
                 ErrorKind::Timeout => failure.hint("give it more time with --timeout 120"),
                 _ => failure,
             };
@@ -113,10 +106,10 @@ fn code(error: &Error) -> Code {
         Some(_) if error.rpc().is_none() => return Code::NotMcp,
         _ => {}
     }
-    if error.rpc().is_none() && is_too_large(&told(error)) {
-        return Code::TooLarge;
-    }
     match error.kind() {
+        ErrorKind::TooLarge if error.limit().is_some_and(|limit| MESSAGE_LIMITS.contains(&limit)) => {
+            Code::TooLarge
+        }
         ErrorKind::Rpc => Code::RpcError,
         ErrorKind::Tool => Code::ToolError,
         ErrorKind::Timeout => Code::Timeout,

@@ -33,6 +33,7 @@ pub(crate) fn builder(target: &Target) -> ClientBuilder {
     unobserved(target).observe(move |observed| {
         match (&observed, &answered) {
             (Observed::Failed(why), _) => lost.note(why),
+            (Observed::TooLarge(why), _) => lost.note_too_large(why),
             (Observed::Sent(message), Some(answered)) if tells_roots(message) => answered.notify_one(),
             _ => {}
         }

@@ -4,9 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How the transports say that a message is over the limit; each has the limit behind it.
-const TOO_LARGE: [&str; 2] = ["longer than", "larger than the limit of"];
-
 /// The last such thing, in one sentence. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lost(Arc<Inner>);
@@ -21,9 +18,12 @@ impl Lost {
     /// Remembers a sentence.
     pub(crate) fn note(&self, why: &str) {
         *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
-        if is_too_large(why) {
-            self.0.too_large.notify_one();
-        }
+    }
+
+    /// Remembers a sentence about a message that was too large.
+    pub(crate) fn note_too_large(&self, why: &str) {
+        self.note(why);
+        self.0.too_large.notify_one();
     }
 
     /// The last sentence.
@@ -36,9 +36,4 @@ impl Lost {
         self.0.too_large.notified().await;
         self.last().unwrap_or_default()
     }
-}
-
-/// Whether a sentence says that a message was over the limit.
-pub(crate) fn is_too_large(why: &str) -> bool {
-    TOO_LARGE.iter().any(|words| why.contains(words)) && why.contains("bytes")
 }

@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) use address::{Address, Command, Remote, shell_word, whole_line};
 pub(crate) use connect::{MAX_MESSAGE_BYTES, builder, connect, settle, start, too_late, unobserved};
-pub(crate) use lost::{Lost, is_too_large};
+pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 
 /// A server, and how to speak to it.
@@ -51,7 +51,7 @@ fn too_large(why: &str, limit: usize) -> Failure {
 }
 
 /// How to allow larger messages than `limit` bytes.
-pub(crate) fn larger_ones(limit: usize) -> String {
+fn larger_ones(limit: usize) -> String {
     let more = (limit >> 20).saturating_mul(4).max(1);
     format!("allow larger ones: --max-message {more} (in MiB)")
 }
@@ -60,6 +60,9 @@ impl Target {
     /// Adds to an answer that did not come what came instead.
     pub(crate) fn explained(&self, failure: Failure) -> Failure {
         let failure = self.with_login(failure);
+        if failure.code() == Code::TooLarge && failure.advice().is_none() {
+            return failure.hint(larger_ones(self.max_message));
+        }
         match self.lost.last() {
             Some(why) if failure.code() == Code::Timeout => {
                 let doctor = format!("why? toolwire doctor {}", self.typed());

@@ -107,7 +107,9 @@ impl Recorder {
             Observed::Sent(bytes) => (Direction::Sent, message(&bytes)),
             Observed::Received(bytes) => (Direction::Received, message(&bytes)),
             Observed::Closed(why) => (Direction::Closed, (None, Some(redact::sentence(&why)))),
-            Observed::Failed(why) => (Direction::Failed, (None, Some(redact::sentence(&why)))),
+            Observed::Failed(why) | Observed::TooLarge(why) => {
+                (Direction::Failed, (None, Some(redact::sentence(&why))))
+            }
             other => (Direction::Failed, (None, Some(format!("{other:?}")))),
         };
         let mut output = self.lock();

@@ -28,7 +28,7 @@ pub use call::CallBuilder;
 pub use operation::Operation;
 pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
-pub use raw::Raw;
+pub use raw::{Raw, RawCall};
 pub(crate) use requester::{Failure, InFlight, Pace, Requester};
 pub(crate) use restore::Restoration;
 pub(crate) use typed_request::{CONTEXT, Options};
@@ -153,7 +153,7 @@ impl Client {
     pub fn usage(&self) -> Usage {
         let host = self.host();
         Usage {
-            waiting_bytes: host.ledger.used(),
+            waiting_bytes: host.waiting_bytes.used(),
             cached_bytes: host.with_cache(|cache, _| cache.bytes()),
             listeners: host.hub.len(),
         }

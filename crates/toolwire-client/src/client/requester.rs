@@ -21,7 +21,7 @@ use toolwire_protocol::{
 
 use crate::{
     error::{Delivery, Error, ErrorKind},
-    host::{Host, quietly},
+    host::{CallNumber, HandlerClock, Host, call_number, quietly},
     link::{
         Exchange, ExchangeError, ExchangeEvent, Link, LinkError, LinkErrorKind, Outgoing, Reply, Subject,
     },
@@ -109,15 +109,28 @@ impl Requester {
     }
 
     /// Sends a request and waits for its result. With `tell`, the server hears of it when nobody waits any more.
-    pub(crate) async fn carry(
+    pub(crate) fn carry<'a>(
+        &'a self,
+        request: Outgoing,
+        tell: bool,
+        on_progress: Option<&'a mut OnProgress>,
+        pace: &'a mut Pace,
+    ) -> impl Future<Output = Result<Params, Failure>> + 'a {
+        // Not asked for within, where the whole request would have a place of its own for it.
+        let call = call_number(&request.id).unwrap_or_default();
+        self.carry_call(call, request, tell, on_progress, pace)
+    }
+
+    async fn carry_call(
         &self,
+        call: CallNumber,
         request: Outgoing,
         tell: bool,
         mut on_progress: Option<&mut OnProgress>,
         pace: &mut Pace,
     ) -> Result<Params, Failure> {
-        let mut watch = Stopwatch::start(&self.host, pace);
-        let mut timer = pin!(sleep_until(watch.deadline()));
+        let mut watch = Stopwatch::start(clock(&self.host), pace, call);
+        let mut timer = pin!(sleep_until(watch.deadline(clock(&self.host))));
         if !self.link.has_room() {
             tokio::select! {
                 biased;
@@ -132,7 +145,7 @@ impl Requester {
                 biased;
                 event = flight.next() => event,
                 () = &mut timer => {
-                    let deadline = watch.deadline();
+                    let deadline = watch.deadline(clock(&self.host));
                     if Instant::now() >= deadline {
                         break Err(Failure::Timeout(watch.limit()));
                     }
@@ -145,8 +158,8 @@ impl Requester {
                 ExchangeEvent::Finished(reply) => break reply.map_err(Failure::Exchange),
                 ExchangeEvent::Progress(notification) => {
                     if let Some(progress) = advance(&notification, &mut reached) {
-                        watch.again();
-                        timer.as_mut().reset(watch.deadline());
+                        watch.again(clock(&self.host));
+                        timer.as_mut().reset(watch.deadline(clock(&self.host)));
                         if let Some(call) = &mut on_progress {
                             quietly(|| call(progress));
                         }
@@ -154,7 +167,7 @@ impl Requester {
                 }
             }
         };
-        pace.total = pace.total.saturating_sub(watch.elapsed());
+        pace.total = pace.total.saturating_sub(watch.elapsed(clock(&self.host)));
         reply
     }
 
@@ -168,7 +181,7 @@ impl Requester {
         if let Some(observer) = observer {
             flight.exchange.observe(observer.clone(), flight.id.clone());
         }
-        flight.exchange.account(Arc::clone(&self.host.ledger));
+        flight.exchange.account(Arc::clone(&self.host.waiting_bytes));
         flight
     }
 
@@ -309,10 +322,17 @@ impl From<LinkError> for Failure {
     }
 }
 
-/// The two clocks of a request. Both stand still while a handler of this client runs.
+/// What measures how long handlers have been running.
+fn clock(host: &Host) -> &HandlerClock {
+    &host.handler_clock
+}
+
+/// The two clocks of a request. Both stand still while a handler of this client runs for it, or may do so.
+///
+/// The clock of handlers is lent to each method, because what is kept here is kept in the future of every call.
 struct Stopwatch<'a> {
-    host: &'a Host,
     pace: &'a Pace,
+    call: CallNumber,
     idle: Mark,
     total: Mark,
 }
@@ -325,18 +345,18 @@ struct Mark {
 }
 
 impl<'a> Stopwatch<'a> {
-    fn start(host: &'a Host, pace: &'a Pace) -> Self {
-        let mark = Mark { at: Instant::now(), in_handlers: host.handler_clock.time() };
-        Self { host, pace, idle: mark, total: mark }
+    fn start(clock: &HandlerClock, pace: &'a Pace, call: CallNumber) -> Self {
+        let mark = Mark { at: Instant::now(), in_handlers: clock.time(call) };
+        Self { pace, call, idle: mark, total: mark }
     }
 
     /// There was progress: the idle time begins again.
-    fn again(&mut self) {
-        self.idle = Mark { at: Instant::now(), in_handlers: self.host.handler_clock.time() };
+    fn again(&mut self, clock: &HandlerClock) {
+        self.idle = Mark { at: Instant::now(), in_handlers: clock.time(self.call) };
     }
 
-    fn deadline(&self) -> Instant {
-        let in_handlers = self.host.handler_clock.time();
+    fn deadline(&self, clock: &HandlerClock) -> Instant {
+        let in_handlers = clock.time(self.call);
         self.idle.after(self.pace.idle, in_handlers).min(self.total.after(self.pace.total, in_handlers))
     }
 
@@ -347,8 +367,8 @@ impl<'a> Stopwatch<'a> {
         if idle_first { self.pace.idle } else { self.pace.total }
     }
 
-    fn elapsed(&self) -> Duration {
-        let in_handlers = self.host.handler_clock.time().saturating_sub(self.total.in_handlers);
+    fn elapsed(&self, clock: &HandlerClock) -> Duration {
+        let in_handlers = clock.time(self.call).saturating_sub(self.total.in_handlers);
         self.total.at.elapsed().saturating_sub(in_handlers)
     }
 }

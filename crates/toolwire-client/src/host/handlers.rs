@@ -17,7 +17,10 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::elicit::{Elicit, ElicitReply};
+use super::{
+    elicit::{Elicit, ElicitReply},
+    server_request::ServerRequest,
+};
 use crate::{
     connect::{ConnectionState, Facts},
     listen::Change,
@@ -25,6 +28,7 @@ use crate::{
 };
 
 type Handler<I, O> = Box<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
+type PassOn = Handler<ServerRequest, Result<RawJson, RpcError>>;
 type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
 
 /// What the user of the client brought.
@@ -36,6 +40,8 @@ pub(crate) struct Handlers {
     pub(crate) sample_tools: bool,
     pub(crate) sample_context: bool,
     pub(crate) roots: Option<Handler<(), Vec<Root>>>,
+    /// Takes the place of the handlers before, with the capabilities that it stands for.
+    pub(crate) request: Option<(PassOn, ClientCapabilities)>,
     pub(crate) notification: Option<Listener<Notification>>,
     pub(crate) log: Option<Listener<LoggingMessageNotificationParams>>,
     pub(crate) change: Option<Listener<Change>>,
@@ -48,6 +54,9 @@ pub(crate) struct Handlers {
 impl Handlers {
     /// What the client can do: nothing that has no handler.
     pub(super) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
+        if let Some((_, declared)) = &self.request {
+            return declared.clone();
+        }
         let mut can = ClientCapabilities::new();
         if self.elicit.is_some() {
             let modes = ElicitationCapability::new().form(JsonObject::new());
@@ -74,6 +83,9 @@ impl Handlers {
 
     /// Answers a question of the server. A handler that panics becomes an error.
     pub(super) async fn fulfil(&self, request: InputRequest) -> Result<RawJson, RpcError> {
+        if self.request.is_some() {
+            return self.pass_on(ServerRequest::of_round(&request)?).await;
+        }
         let method = request.method();
         let missing = || RpcError::method_not_found(method);
         let answer = match request {
@@ -102,6 +114,15 @@ impl Handlers {
         answer.map_err(|error| RpcError::internal(format!("the answer cannot be written: {error}")))
     }
 
+    /// Hands a request of the server on as it came. A handler that panics becomes an error.
+    pub(super) async fn pass_on(&self, request: ServerRequest) -> Result<RawJson, RpcError> {
+        let method = request.method().clone();
+        let Some((handler, _)) = &self.request else {
+            return Err(RpcError::method_not_found(method.as_str()));
+        };
+        guarded(method.as_str(), || handler(request)).await?
+    }
+
     pub(super) fn notification(&self, notification: &Notification) {
         if let Some(listener) = &self.notification {
             quietly(|| listener(notification.clone()));
@@ -128,10 +149,7 @@ impl Handlers {
 }
 
 /// Runs a handler to its end, and catches it when it panics.
-async fn guarded<T>(
-    method: &'static str,
-    handler: impl FnOnce() -> BoxFuture<'static, T>,
-) -> Result<T, RpcError> {
+async fn guarded<T>(method: &str, handler: impl FnOnce() -> BoxFuture<'static, T>) -> Result<T, RpcError> {
     let panicked = |payload: Box<dyn Any + Send>| {
         tracing::error!(method, panic = panic_text(&*payload), "a handler panicked");
         RpcError::new(ErrorCode::INTERNAL_ERROR, format!("the client failed to answer {method}"))

@@ -4,6 +4,7 @@ mod elicit;
 mod handler_clock;
 mod handlers;
 mod request_queue;
+mod server_request;
 
 use std::{
     fmt,
@@ -23,26 +24,27 @@ use toolwire_protocol::{
 
 pub use elicit::{Elicit, ElicitReply};
 pub(crate) use handlers::{Handlers, quietly};
+pub use server_request::ServerRequest;
 
 use crate::{
     client::Restoration,
     clock::Clock,
     connect::{ConnectionState, Facts},
-    ledger::{Ledger, Share},
     limits::ClientLimits,
     listen::{Change, Hub},
     lock::lock,
     observe::Observer,
     settings::Settings,
+    waiting::{Share, WaitingBytes},
 };
-use handler_clock::HandlerClock;
-use request_queue::{Answer, RequestQueue, Waiting};
+pub(crate) use handler_clock::{CallNumber, HandlerClock, call_number};
+use request_queue::{Answer, Question, RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
     handlers: Arc<Handlers>,
     limits: ClientLimits,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) waiting_bytes: Arc<WaitingBytes>,
     clock: Arc<dyn Clock>,
     /// What the version has that was agreed on.
     facts: OnceLock<Facts>,
@@ -55,16 +57,16 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(handlers: Arc<Handlers>, settings: &Settings) -> Self {
-        let ledger = Arc::new(Ledger::new(settings.limits.waiting_bytes));
+        let waiting_bytes = Arc::new(WaitingBytes::new(settings.limits.waiting_bytes));
         Self {
             handlers,
             limits: settings.limits,
-            ledger: Arc::clone(&ledger),
+            waiting_bytes: Arc::clone(&waiting_bytes),
             clock: Arc::clone(&settings.clock),
             facts: OnceLock::new(),
             queue: Mutex::default(),
             cache: Mutex::new(ResponseCache::new(settings.limits.cache())),
-            hub: Hub::new(ledger, settings.limits.listeners),
+            hub: Hub::new(waiting_bytes, settings.limits.listeners),
             restoration: Restoration::default(),
             handler_clock: HandlerClock::default(),
         }
@@ -101,7 +103,7 @@ impl Host {
     }
 
     /// Takes a request of the server in.
-    pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
+    pub(crate) fn request(this: &Arc<Self>, request: Request, during: Option<RequestId>, answer: Answer) {
         let method = request.method.known();
         if this.facts.get().is_some_and(|facts| !facts.server_requests) {
             tracing::warn!(method = %request.method, "a server of this version must not send requests");
@@ -110,13 +112,30 @@ impl Host {
             answer(respond(&request.id, "{}"));
         } else {
             // What it weighs is known before it is decoded.
-            let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
-            match question(&request) {
+            let charge = this.waiting_bytes.guard(request.params.text().len(), Share::Quarter);
+            match this.question(&request, during.as_ref()) {
                 Ok(question) => {
-                    RequestQueue::accept(this, Waiting { id: request.id, question, answer, charge });
+                    let waiting = Waiting { id: request.id, during, question, answer, charge };
+                    RequestQueue::accept(this, waiting);
                 }
                 Err(error) => answer(write_error(Some(&request.id), &error)),
             }
+        }
+    }
+
+    /// What a request of the server is to whoever answers it.
+    fn question(&self, request: &Request, during: Option<&RequestId>) -> Result<Question, RpcError> {
+        if self.handlers.request.is_some() {
+            return ServerRequest::new(request, during.cloned()).map(Question::Raw);
+        }
+        question(request).map(Question::Typed)
+    }
+
+    /// Answers a request of the server.
+    async fn answer(&self, question: Question) -> Result<RawJson, RpcError> {
+        match question {
+            Question::Typed(question) => self.handlers.fulfil(question).await,
+            Question::Raw(request) => self.handlers.pass_on(request).await,
         }
     }
 

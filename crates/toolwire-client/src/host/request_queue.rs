@@ -9,10 +9,10 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
 
-use super::{Host, respond};
+use super::{Host, ServerRequest, call_number, respond};
 use crate::{
-    ledger::{Charge, WAITING_BYTES},
     lock::lock,
+    waiting::{Charge, WAITING_BYTES},
 };
 
 /// Sends the response to one request.
@@ -31,10 +31,18 @@ pub(super) struct RequestQueue {
 
 pub(super) struct Waiting {
     pub(super) id: RequestId,
-    pub(super) question: InputRequest,
+    /// The request of this client that it came with, if that is known.
+    pub(super) during: Option<RequestId>,
+    pub(super) question: Question,
     pub(super) answer: Answer,
     /// What it weighs until it is answered; `None` when there is no room for it.
     pub(super) charge: Option<Charge>,
+}
+
+/// What is asked.
+pub(super) enum Question {
+    Typed(InputRequest),
+    Raw(ServerRequest),
 }
 
 /// A request that is being answered, and what tells that it is cancelled.
@@ -117,12 +125,12 @@ fn busy(limit: &str) -> RpcError {
 /// Answers one request, and then those that wait.
 async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
-    while let Some((Waiting { id, question, answer, charge }, cancelled)) = begun {
+    while let Some((Waiting { id, during, question, answer, charge }, cancelled)) = begun {
         let outcome = {
-            let _running = host.handler_clock.begin();
+            let _running = host.handler_clock.begin(during.as_ref().and_then(call_number));
             tokio::select! {
                 biased;
-                outcome = host.fulfil(question) => Some(outcome),
+                outcome = host.answer(question) => Some(outcome),
                 _ = cancelled => None,
             }
         };

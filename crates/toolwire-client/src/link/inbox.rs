@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use toolwire_protocol::{Notification, Request};
+use toolwire_protocol::{Notification, Request, RequestId};
 
 use super::Line;
 use crate::{host::Host, settings::ROOM_PATIENCE};
@@ -16,7 +16,7 @@ pub struct Thinking {
 
 impl Drop for Thinking {
     fn drop(&mut self) {
-        self.host.handler_clock.end();
+        self.host.handler_clock.end(None);
     }
 }
 
@@ -39,16 +39,25 @@ impl Inbox {
     }
 
     /// A request of the server; `answer` is called with the whole response, unless the request is cancelled.
-    pub fn request(&self, request: Request, answer: impl FnOnce(Bytes) + Send + 'static) {
+    ///
+    /// `during` is the request of this client that the server was working on, if the link can tell. Only the clock of
+    /// that one stands still then.
+    pub fn request(
+        &self,
+        request: Request,
+        during: Option<&RequestId>,
+        answer: impl FnOnce(Bytes) + Send + 'static,
+    ) {
+        let during = during.cloned();
         match self.host.observer().cloned() {
-            None => Host::request(&self.host, request, Box::new(answer)),
+            None => Host::request(&self.host, request, during, Box::new(answer)),
             Some(observer) => {
                 observer.received_request(&request);
                 let answer = move |message: Bytes| {
                     observer.sent(message.clone());
                     answer(message);
                 };
-                Host::request(&self.host, request, Box::new(answer));
+                Host::request(&self.host, request, during, Box::new(answer));
             }
         }
     }
@@ -74,6 +83,14 @@ impl Inbox {
     pub fn unreadable(&self, why: impl fmt::Display) {
         if let Some(observer) = self.host.observer() {
             observer.failed(why);
+        }
+    }
+
+    /// A message came that is larger than a limit allows, and was dropped. Only those who
+    /// [observe](crate::ClientBuilder::observe) hear of it.
+    pub fn too_large(&self, why: impl fmt::Display) {
+        if let Some(observer) = self.host.observer() {
+            observer.too_large(why);
         }
     }
 
@@ -111,7 +128,7 @@ impl Inbox {
     /// time until this is dropped counts for no timeout.
     #[must_use = "it counts as long as it lives"]
     pub fn thinking(&self) -> Thinking {
-        self.host.handler_clock.start();
+        self.host.handler_clock.start(None);
         Thinking { host: Arc::clone(&self.host) }
     }
 
@@ -134,10 +151,10 @@ impl Inbox {
     /// Waits a little while so much waits in the client for somebody to take it that reading on would lose something.
     /// A link awaits this before it reads more of a connection that carries answers to several requests.
     pub async fn room(&self) {
-        let ledger = &self.host.ledger;
-        if ledger.is_crowded() {
+        let waiting_bytes = &self.host.waiting_bytes;
+        if waiting_bytes.is_crowded() {
             // Not for ever: whoever never takes its answer must not keep the others waiting.
-            let _ = tokio::time::timeout(ROOM_PATIENCE, ledger.room()).await;
+            let _ = tokio::time::timeout(ROOM_PATIENCE, waiting_bytes.room()).await;
         }
     }
 

@@ -12,7 +12,7 @@ use toolwire_protocol::{RequestId, Version, probe::ProbeLink};
 use toolwire_transport::{BoxFuture, internal::AbortOnDrop};
 
 use super::{Exchange, ExchangeError, ExchangeEvent, ExchangeFeed, Link, LinkError, LinkErrorKind, Outgoing};
-use crate::{error::Delivery, host::Host, ledger::Ledger};
+use crate::{error::Delivery, host::Host, waiting::WaitingBytes};
 
 /// A link whose connection is replaced when it is lost, by a task that ends with it.
 #[derive(Debug)]
@@ -192,8 +192,8 @@ impl Link for ReconnectingLink {
     fn start(&self, request: Outgoing) -> Exchange {
         // Sent at once if it can be, because not everybody waits for what comes of it.
         let begun = self.line.link().map(|(number, link)| (number, link.start(request.clone())));
-        let (line, ledger) = (Arc::clone(&self.line), Arc::clone(&self.host.ledger));
-        Exchange::driven(|feed| Box::pin(drive(line, ledger, request, begun, feed)))
+        let (line, waiting_bytes) = (Arc::clone(&self.line), Arc::clone(&self.host.waiting_bytes));
+        Exchange::driven(|feed| Box::pin(drive(line, waiting_bytes, request, begun, feed)))
     }
 
     fn abandon(&self, id: &RequestId, tell: bool) {
@@ -257,7 +257,7 @@ impl Drop for ReconnectingLink {
 /// Sees a request through, over as many connections as it takes to send it once.
 async fn drive(
     line: Arc<Line>,
-    ledger: Arc<Ledger>,
+    waiting_bytes: Arc<WaitingBytes>,
     request: Outgoing,
     mut begun: Option<(u64, Exchange)>,
     feed: ExchangeFeed,
@@ -271,7 +271,7 @@ async fn drive(
                 Err(error) => return feed.finish(Err(error.into())),
             },
         };
-        exchange.account(Arc::clone(&ledger));
+        exchange.account(Arc::clone(&waiting_bytes));
         loop {
             match exchange.next().await {
                 ExchangeEvent::Progress(notification) => feed.progress(notification),

@@ -3,16 +3,22 @@
 use std::{
     io,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
 use toolwire_client::{
-    Client, Connection, Connector, Delivery, Error, ErrorKind,
+    Client, Connection, Connector, Delivery, EraChoice, Error, ErrorKind,
     link::{Exchange, ExchangeError, Inbox, Link, LinkError, LinkErrorKind, Outgoing, Reply},
 };
 use toolwire_protocol::{
-    ErrorCode, Message, Notification, Params, RequestId, RpcError, Version, probe::ProbeLink,
+    ErrorCode, Message, Notification, Params, RawJson, RequestId, RpcError, Version, probe::ProbeLink,
+    wire::ClientCapabilities,
 };
 use toolwire_transport::BoxFuture;
 
@@ -218,4 +224,96 @@ async fn what_a_link_refuses_was_not_sent() {
     let error = client.unwrap().call("add", ()).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::InvalidParams, Delivery::NotSent));
     assert_eq!(error.to_string(), "tools/call cannot be sent: no");
+}
+
+/// A link that knows which request a question of the server came with, as HTTP does. Calls are never answered.
+#[derive(Debug)]
+struct Streams {
+    inbox: Inbox,
+    calls: Mutex<Vec<RequestId>>,
+}
+
+impl Link for Streams {
+    fn family(&self) -> ProbeLink {
+        ProbeLink::Http
+    }
+
+    fn start(&self, request: Outgoing) -> Exchange {
+        if request.method.as_str() == "tools/call" {
+            self.calls.lock().unwrap().push(request.id);
+            return Exchange::driven(|feed| {
+                Box::pin(async move {
+                    let _feed = feed;
+                    std::future::pending::<()>().await;
+                })
+            });
+        }
+        Exchange::driven(|feed| {
+            Box::pin(async move {
+                feed.finish(Ok(Params::of(&initialization("2025-11-25")).unwrap()));
+            })
+        })
+    }
+
+    fn abandon(&self, _: &RequestId, _: bool) {}
+
+    fn notify(&self, _: Bytes) -> BoxFuture<'static, Result<(), LinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn negotiated(&self, _: Version) {}
+
+    fn why_closed(&self) -> BoxFuture<'static, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+struct ByStreams(Arc<Mutex<Option<Arc<Streams>>>>);
+
+impl Connector<ByUrl> for ByStreams {
+    async fn connect(self, inbox: Inbox) -> io::Result<Connection<Self>> {
+        let link = Arc::new(Streams { inbox, calls: Mutex::default() });
+        *self.0.lock().unwrap() = Some(Arc::clone(&link));
+        Ok(Connection { link, key: None, again: None, fallback: None })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_stops_the_clock_of_the_call_that_it_came_with_and_no_other() {
+    let second = Duration::from_secs(1);
+    let (told, mut asked) = mpsc::unbounded_channel();
+    let builder = builder().era(EraChoice::Legacy).request_timeout(10 * second).on_request(
+        ClientCapabilities::new(),
+        move |request| {
+            told.send(request.during().cloned()).unwrap();
+            async {
+                sleep(100 * Duration::from_secs(1)).await;
+                Ok(RawJson::from(&json!({})))
+            }
+        },
+    );
+    let slot = Arc::default();
+    let client = builder.connect(ByStreams(Arc::clone(&slot))).await.unwrap();
+    let link = slot.lock().unwrap().clone().unwrap();
+    let started = Instant::now();
+    let call = |name| {
+        let call = client.call(name, ()).into_future();
+        tokio::spawn(async move { (call.await.unwrap_err().kind(), Instant::now()) })
+    };
+    let asking = call("asks");
+    tokio::task::yield_now().await;
+    let other = call("does not");
+    sleep(4 * second).await;
+    let id = link.calls.lock().unwrap()[0].clone();
+    let question = toolwire_protocol::Request::new("q", "elicitation/create", Params::NONE);
+    link.inbox.request(question, Some(&id), |_| ());
+    assert_eq!(asked.recv().await, Some(Some(id)));
+    let (kind, at) = other.await.unwrap();
+    assert_eq!((kind, at - started), (ErrorKind::Timeout, 10 * second));
+    let (kind, at) = asking.await.unwrap();
+    assert_eq!((kind, at - started), (ErrorKind::Timeout, 110 * second));
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Barrier, time::Instant};
 use toolwire_client::{ClientLimits, Delivery, ElicitReply, ErrorKind};
 use toolwire_protocol::{
-    RpcError, Version,
+    RawJson, RpcError, Version,
     wire::{Content, CreateMessageResult, Role, Root},
 };
 
@@ -227,4 +227,30 @@ async fn raw_requests_show_single_rounds() {
         script.reply(&request, json!({"resultType": "input_required", "requestState": "s"})).await;
     });
     assert_eq!(result.unwrap().text(), r#"{"requestState":"s","resultType":"input_required"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn raw_requests_go_out_as_they_are_and_have_their_own_time() {
+    let (client, mut script) = modern().await;
+    let raw = client.raw();
+    let params = RawJson::parse(r#"{"z":1.50,"a":{ "y" : 2e0 }}"#).unwrap();
+    let (told, id) = tokio::sync::oneshot::channel();
+    let call = raw
+        .request("acme/x", params)
+        .timeout(Duration::from_secs(5))
+        .on_id(move |id| told.send(id.clone()).unwrap())
+        .into_future();
+    let began = Instant::now();
+    let (outcome, ()) = tokio::join!(call, async {
+        let message = script.receive_text().await;
+        assert!(message.contains(r#""params":{"z":1.50,"a":{ "y" : 2e0 },"_meta":{"#), "{message}");
+        let message: Value = serde_json::from_str(&message).unwrap();
+        assert_eq!(message["id"], json!(id.await.unwrap()));
+    });
+    let error = outcome.unwrap_err();
+    assert_eq!((error.kind(), began.elapsed()), (ErrorKind::Timeout, Duration::from_secs(5)));
+
+    let params = RawJson::parse("[1]").unwrap();
+    let error = raw.request("acme/x", params).await.unwrap_err();
+    assert_eq!((error.kind(), error.delivery()), (ErrorKind::InvalidParams, Delivery::NotSent));
 }

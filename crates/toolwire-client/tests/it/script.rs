@@ -39,6 +39,12 @@ impl Script {
         Some(serde_json::from_slice(&bytes).expect("JSON"))
     }
 
+    /// The next message, to the byte.
+    pub(crate) async fn receive_text(&mut self) -> String {
+        let bytes = timeout(PATIENCE, self.source.receive()).await.expect("a message").unwrap();
+        String::from_utf8(bytes.expect("the client is still there").into()).unwrap()
+    }
+
     /// The next message, which must be this method.
     pub(crate) async fn expect(&mut self, method: &str) -> Value {
         let message = self.receive().await.expect("the client is still there");

@@ -6,14 +6,14 @@ use std::sync::{
 };
 
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use toolwire_client::{ClientLimits, ElicitReply};
 use toolwire_protocol::{
-    ErrorCode, RpcError, Version,
-    wire::{Content, CreateMessageResult, Role, Root},
+    ErrorCode, RawJson, RpcError, Version,
+    wire::{ClientCapabilities, Content, CreateMessageResult, ElicitationCapability, Role, Root},
 };
 
-use crate::script::{Script, builder, connect, legacy, modern};
+use crate::script::{Script, builder, connect, legacy, modern, text};
 
 async fn request(script: &mut Script, id: Value, method: &str, params: Value) {
     script.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
@@ -62,6 +62,55 @@ async fn the_same_handlers_answer_a_legacy_server() {
     assert_eq!(answer["error"]["code"], -1);
     let answer = ask(&mut script, "roots/list", json!({})).await;
     assert_eq!(answer["result"], json!({"roots": [{"uri": "file:///home"}]}));
+}
+
+#[tokio::test]
+async fn what_is_passed_on_is_not_touched() {
+    let (told, mut asked) = mpsc::unbounded_channel();
+    let can = ClientCapabilities::new().elicitation(ElicitationCapability::new());
+    let builder = builder().on_request(can, move |request| {
+        told.send((request.method().to_string(), request.params().text().to_owned())).unwrap();
+        async move {
+            match request.method().as_str() {
+                "acme/odd" => Ok(RawJson::parse(r#"{"b":1.50,"a":[ ]}"#).unwrap()),
+                _ => Err(RpcError::new(ErrorCode(-7), "not today")),
+            }
+        }
+    });
+    let (_client, mut script) = connect(builder, Version::LATEST_LEGACY).await;
+    script
+        .send_text(r#"{"jsonrpc":"2.0","id":1,"method":"acme/odd","params":{"z":1.0,"a":{"y":2e0}}}"#)
+        .await;
+    let answer = script.receive().await.unwrap();
+    assert_eq!(answer["result"], json!({"b": 1.5, "a": []}));
+    let (method, params) = asked.recv().await.unwrap();
+    assert_eq!((&*method, &*params), ("acme/odd", r#"{"z":1.0,"a":{"y":2e0}}"#));
+    let answer = ask(&mut script, "elicitation/create", json!({"not": "even valid"})).await;
+    assert_eq!(answer["error"], json!({"code": -7, "message": "not today"}));
+    assert_eq!(ask(&mut script, "ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn questions_of_a_modern_server_are_passed_on_too() {
+    let can = ClientCapabilities::new().elicitation(ElicitationCapability::new());
+    let builder = builder().on_request(can, |request| async move {
+        assert_eq!((request.method().as_str(), request.during()), ("elicitation/create", None));
+        let params: Value = request.params().decode().unwrap();
+        Ok(RawJson::from(&json!({"action": "accept", "content": {"name": params["message"]}})))
+    });
+    let (client, mut script) = connect(builder, Version::LATEST).await;
+    let (outcome, ()) = tokio::join!(client.call("x", ()), async {
+        let first = script.expect("tools/call").await;
+        let declared = &first["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        assert_eq!(*declared, json!({"elicitation": {}}));
+        let question = json!({"method": "elicitation/create", "params": form("who?")});
+        let asked = json!({"resultType": "input_required", "inputRequests": {"k": question}});
+        script.reply(&first, asked).await;
+        let second = script.expect("tools/call").await;
+        assert_eq!(second["params"]["inputResponses"]["k"]["content"]["name"], "who?");
+        script.reply(&second, text("done")).await;
+    });
+    assert_eq!(outcome.unwrap().text(), "done");
 }
 
 #[tokio::test]

@@ -160,7 +160,7 @@ async fn read_on(body: &mut Body, mut first: Bytes, limit: usize) -> Result<Byte
 }
 
 fn too_large(limit: usize) -> LinkError {
-    fault::malformed(format!("the response is larger than the limit of {limit} bytes"))
+    fault::too_large("response_bytes", format_args!("the response is larger than the limit of {limit} bytes"))
 }
 
 /// What the media type says about a body.
@@ -201,7 +201,7 @@ mod tests {
 
     /// Answers one request with these pieces, one in ten seconds.
     async fn dripped(pieces: Vec<&'static [u8]>, limits: &HttpLimits) -> Result<Answer, LinkError> {
-        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192 });
+        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192, connections: 8 });
         tokio::spawn(async move {
             let mut stream = accepted.recv().await.unwrap();
             let mut seen = Vec::new();

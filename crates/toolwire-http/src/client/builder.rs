@@ -187,7 +187,8 @@ impl HttpBuilder {
         if let Some(credentials) = basic_credentials(&url) {
             headers.entry(header::AUTHORIZATION).or_insert(credentials);
         }
-        let pool = Pool::new(dialer, Bounds { header_bytes: self.limits.header_bytes });
+        let HttpLimits { header_bytes, connections, .. } = self.limits;
+        let pool = Pool::new(dialer, Bounds { header_bytes, connections });
         let settings = Settings { headers, authorize, limits: self.limits, send_timeout: self.send_timeout };
         Endpoint::new(pool, settings, url)
     }

@@ -1,5 +1,7 @@
 //! What went wrong between here and the server, in words for a person.
 
+use std::fmt;
+
 use http::{HeaderMap, StatusCode, header};
 use toolwire_client::{
     Delivery,
@@ -17,8 +19,9 @@ const MAX_SHOWN: usize = 200;
 pub(super) fn not_carried(error: &NetError, shown: &str) -> LinkError {
     let delivery = if error.was_sent() { Delivery::Unknown } else { Delivery::NotSent };
     match error.kind() {
-        // It was reached, and what it said cannot be understood.
-        Kind::TooLarge => LinkError::new(LinkErrorKind::Malformed, delivery, error.to_string()),
+        // It was reached, and says more than it may.
+        Kind::TooLarge => LinkError::new(LinkErrorKind::Limit("header_bytes"), delivery, error.to_string()),
+        Kind::Busy => LinkError::new(LinkErrorKind::Busy, delivery, error.to_string()),
         kind => {
             let text = format!("{shown} cannot be reached: {error}{}", hint(kind, error.was_sent()));
             LinkError::new(LinkErrorKind::Unreachable, delivery, text)
@@ -110,6 +113,11 @@ fn visible(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
 /// The server's answer cannot be understood.
 pub(super) fn malformed(text: impl Into<String>) -> LinkError {
     LinkError::new(LinkErrorKind::Malformed, Delivery::Unknown, text.into())
+}
+
+/// The server's answer is larger than a limit of [`HttpLimits`](super::HttpLimits), which has this name.
+pub(super) fn too_large(limit: &'static str, why: impl fmt::Display) -> LinkError {
+    LinkError::new(LinkErrorKind::Limit(limit), Delivery::Unknown, why.to_string())
 }
 
 /// The stream with the answer is gone.

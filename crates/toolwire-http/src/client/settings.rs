@@ -66,8 +66,11 @@ pub struct HttpLimits {
     pub response_timeout: Duration,
     /// How many redirects, all within the same origin, one request follows. Default 5.
     pub redirects: usize,
-    /// How many requests have a connection or a stream at once; further ones wait. Default 512.
+    /// How many requests of one client have a connection or a stream at once; further ones wait. Default 512.
     pub open_streams: usize,
+    /// How many connections to the server there are at once, of all clients that share this [`Http`](super::Http). A
+    /// request that finds them all in use waits for one, for as long as connecting may take. Default 1024.
+    pub connections: usize,
     /// How many tools whose arguments travel in headers are remembered. Default 4096.
     pub tool_plans: usize,
     /// How long the server at a WebSocket may say nothing, not even when it is asked whether it is still there,
@@ -84,6 +87,7 @@ impl Default for HttpLimits {
             response_timeout: Duration::from_secs(5 * 60),
             redirects: 5,
             open_streams: 512,
+            connections: 1024,
             tool_plans: 4096,
             websocket_silence: Duration::from_secs(60),
         }

@@ -1,13 +1,15 @@
 //! Describing an HTTP endpoint.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, future::Future, sync::Arc};
 
+use http::{Response, request::Parts};
 use toolwire_server::Server;
 
 use super::{
-    EventLog, Guard, HttpService,
+    Body, EventLog, Guard, HttpService,
     config::{Cors, HttpConfig, HttpLimits, Legacy},
     edge::Gate,
+    pages::Pages,
 };
 
 /// An HTTP endpoint being described; made by [`HttpService::builder`].
@@ -18,11 +20,21 @@ pub struct HttpBuilder {
     config: HttpConfig,
     event_log: Option<Arc<dyn EventLog>>,
     guard: Option<Arc<dyn Guard>>,
+    pages: Pages,
+    /// A path that two pages were given.
+    taken: Option<String>,
 }
 
 impl HttpBuilder {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, config: HttpConfig::default(), event_log: None, guard: None }
+        Self {
+            server,
+            config: HttpConfig::default(),
+            event_log: None,
+            guard: None,
+            pages: Pages::default(),
+            taken: None,
+        }
     }
 
     /// How clients of older protocol revisions are served. Default: with sessions.
@@ -94,6 +106,46 @@ impl HttpBuilder {
         self
     }
 
+    /// Answers GET and HEAD at another path, on the same listener: a health check, numbers for a monitor. The page is
+    /// given the head of the request.
+    ///
+    /// A page is for everybody who reaches the port: neither the [guard](Self::guard) nor the check of hosts and origins
+    /// is asked, because a monitor has no token and calls the machine by its address. One that takes longer than ten
+    /// seconds is answered with 503, and so are all while the server shuts down.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use toolwire_http::server::{Body, HttpService};
+    /// use toolwire_server::Server;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder("clock", "1.0").build()?;
+    /// let usage = server.clone();
+    /// let service = HttpService::builder(server)
+    ///     .path("/mcp")
+    ///     .page("/healthz", |_| async { Response::new(Body::full("ok")) })
+    ///     .page("/metrics", move |_| {
+    ///         let requests = usage.usage().requests;
+    ///         async move { Response::new(Body::full(format!("mcp_requests {requests}\n"))) }
+    ///     })
+    ///     .build()?;
+    /// # let _ = service;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn page<F, Fut>(mut self, path: impl Into<String>, page: F) -> Self
+    where
+        F: Fn(Arc<Parts>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let path = path.into();
+        if self.pages.add(path.clone(), page) {
+            self.taken = Some(path);
+        }
+        self
+    }
+
     /// Where the events of legacy streams are kept for clients that resume them. Default: in memory.
     pub fn event_log(mut self, log: impl EventLog) -> Self {
         self.event_log = Some(Arc::new(log));
@@ -128,7 +180,8 @@ impl HttpBuilder {
     /// The endpoint.
     ///
     /// # Errors
-    /// When a host, an origin or the public URL cannot be read, or the path does not begin with a slash.
+    /// When a host, an origin or the public URL cannot be read, a path does not begin with a slash, or two things have
+    /// the same path.
     pub fn build(mut self) -> Result<HttpService, HttpConfigError> {
         if let Some(guard) = &self.guard {
             let resource = guard.resource();
@@ -139,9 +192,27 @@ impl HttpBuilder {
         if let Some(path) = self.config.path.as_ref().filter(|path| !path.starts_with('/')) {
             return Err(HttpConfigError(format!("the path {path:?} does not begin with a slash")));
         }
+        self.check_pages()?;
         let gate = Gate::new(&self.config)
             .map_err(|entry| HttpConfigError(format!("{entry:?} is not a host, an origin or a URL")))?;
-        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log, self.guard))
+        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log, self.guard, self.pages))
+    }
+
+    fn check_pages(&self) -> Result<(), HttpConfigError> {
+        if let Some(path) = self.pages.paths().find(|path| !path.starts_with('/')) {
+            return Err(HttpConfigError(format!("the path {path:?} does not begin with a slash")));
+        }
+        let is_endpoint = |path: &&str| {
+            #[cfg(feature = "sse2024")]
+            if self.config.sse2024.as_ref().is_some_and(|paths| paths.has(path)) {
+                return true;
+            }
+            self.config.path.as_deref() == Some(*path)
+        };
+        match self.taken.as_deref().or_else(|| self.pages.paths().find(is_endpoint)) {
+            Some(path) => Err(HttpConfigError(format!("the path {path:?} is used twice"))),
+            None => Ok(()),
+        }
     }
 }
 

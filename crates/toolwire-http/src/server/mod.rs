@@ -32,6 +32,7 @@ mod guard;
 mod io;
 mod legacy;
 mod modern;
+mod pages;
 mod peer;
 mod poll_on_wake;
 mod read;

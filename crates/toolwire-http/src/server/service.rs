@@ -34,9 +34,9 @@ use super::{
     edge::{self, Gate, Head},
     entry::{Entering, Entry, conclude},
     guard,
-    io::Serving,
-    legacy::{LegacyEndpoint, PendingResponse},
+    legacy::{LegacyEndpoint, LegacyRequest, PendingResponse},
     modern::Responding,
+    pages::Pages,
     read::{self, Accepts, BoxError},
     response,
 };
@@ -68,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) legacy: LegacyEndpoint,
     guard: Option<Arc<dyn Guard>>,
+    pages: Pages,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
     #[cfg(feature = "ws")]
@@ -80,7 +81,7 @@ impl HttpService {
         let config = HttpConfig::default();
         // Without entries there is none that cannot be read.
         let gate = Gate::new(&config).unwrap_or_default();
-        Self::assemble(server, config, gate, None, None)
+        Self::assemble(server, config, gate, None, None, Pages::default())
     }
 
     /// Starts to describe an endpoint.
@@ -94,6 +95,7 @@ impl HttpService {
         gate: Gate,
         event_log: Option<Arc<dyn EventLog>>,
         guard: Option<Arc<dyn Guard>>,
+        pages: Pages,
     ) -> Self {
         let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
         let config = Arc::new(config);
@@ -105,6 +107,7 @@ impl HttpService {
             websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
             guard,
+            pages,
             server,
             config,
         }))
@@ -138,17 +141,15 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.call_at(None, None, request)
+        self.call_at(None, request)
     }
 }
 
 impl HttpService {
-    /// Serves a request that came in at the address `local`, where that is known. `serving` is dropped when the
-    /// response has been taken.
+    /// Serves a request that came in at the address `local`, where that is known.
     pub(crate) fn call_at<B>(
         &self,
         local: Option<IpAddr>,
-        serving: Option<Serving>,
         request: Request<B>,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>
     where
@@ -158,7 +159,7 @@ impl HttpService {
         // Shared from the start: they are large, and would be copied from one future to the next.
         let (parts, body) = request.into_parts();
         let (parts, shared) = (Arc::new(parts), Arc::clone(&self.0));
-        Box::pin(async move { Ok(shared.handle(local, serving, parts, body).await) })
+        Box::pin(async move { Ok(shared.handle(local, parts, body).await) })
     }
 }
 
@@ -169,17 +170,16 @@ impl Shared {
         self.websockets.all_closed().await;
     }
 
-    async fn handle<B>(
-        &self,
-        local: Option<IpAddr>,
-        serving: Option<Serving>,
-        mut parts: Arc<Parts>,
-        body: B,
-    ) -> Response<Body>
+    async fn handle<B>(&self, local: Option<IpAddr>, mut parts: Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send,
         B::Error: Into<BoxError>,
     {
+        if !self.pages.is_empty()
+            && let Some(answering) = self.pages.answer(&parts)
+        {
+            return answering.await;
+        }
         let mut body = pin!(body);
         if let Some(guard) = self.guard.as_deref() {
             let entry = match self.enter(guard, &mut parts, local) {
@@ -191,7 +191,7 @@ impl Shared {
                 Entry::Answered(response) => return *response,
                 Entry::Denied(denied) => {
                     let response = Box::pin(self.turn_away(guard, &parts, body.as_mut(), *denied)).await;
-                    return self.sent(&mut parts, response, serving);
+                    return self.sent(&mut parts, response);
                 }
             }
         }
@@ -210,23 +210,17 @@ impl Shared {
         if let Some(guard) = self.guard.as_deref() {
             conclude(guard, &parts, &mut response);
         }
-        self.sent(&mut parts, response, serving)
+        self.sent(&mut parts, response)
     }
 
     /// What is done with every response to a request that the gate has let pass.
     #[inline]
-    fn sent(
-        &self,
-        parts: &mut Arc<Parts>,
-        mut response: Response<Body>,
-        serving: Option<Serving>,
-    ) -> Response<Body> {
+    fn sent(&self, parts: &mut Arc<Parts>, mut response: Response<Body>) -> Response<Body> {
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
         self.charge(parts, response.body_mut());
         response::complete(Arc::get_mut(parts).map(|parts| &mut parts.headers), &mut response);
-        response.body_mut().hold(serving);
         response
     }
 
@@ -338,7 +332,9 @@ impl Shared {
             Err(unreadable) => return unreadable.response(),
         };
         let asked = match Message::parse_and_peek(&bytes) {
-            Ok((message, peek)) => self.message(parts, head, message, peek, accepts, &caller, charge),
+            Ok((message, peek)) => {
+                self.message(Posted { parts, head, accepts, caller: &caller, charge }, message, peek)
+            }
             Err(fault) if fault.kind == FaultKind::Batch => {
                 return Box::pin(self.batch(parts, head, bytes, &fault, charge)).await;
             }
@@ -353,17 +349,13 @@ impl Shared {
     }
 
     /// Decides what a message is, and prepares what it asks for.
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of one message")]
     fn message(
         &self,
-        parts: &Arc<Parts>,
-        head: &Head<'_>,
+        posted: Posted<'_>,
         message: Message,
         peek: Box<Peek>,
-        accepts: Accepts,
-        caller: &Ledger,
-        charge: Charge,
     ) -> ControlFlow<Response<Body>, Asked> {
+        let (parts, head) = (posted.parts, posted.head);
         if let Message::Request(request) = &message
             && is_late(parts)
         {
@@ -380,16 +372,22 @@ impl Shared {
         let inner = session.as_ref().map(|session| &session.session);
         match self.server.receive(message, &peek, Some(&view), legacy, inner) {
             Incoming::Request(request, origin @ RequestOrigin::Modern(_)) => {
-                self.modern(parts, request, peek, origin, accepts, caller, charge)
+                self.modern(posted, request, peek, origin)
             }
             Incoming::Request(request, origin) => {
-                let extensions = attach(Arc::clone(parts));
-                let posted =
-                    self.legacy.post(request, peek, origin, session, accepts, extensions, caller, charge);
-                posted.map_continue(Asked::Legacy)
+                let asked = LegacyRequest {
+                    request,
+                    peek,
+                    origin,
+                    session,
+                    extensions: attach(Arc::clone(parts)),
+                    ledger: posted.caller,
+                    charge: posted.charge,
+                };
+                self.legacy.post(asked, posted.accepts).map_continue(Asked::Legacy)
             }
             Incoming::Initialize(request) => {
-                ControlFlow::Break(self.legacy.initialize(&request, principal, caller))
+                ControlFlow::Break(self.legacy.initialize(&request, principal, posted.caller))
             }
             Incoming::Answered(answer) | Incoming::Unwanted(answer) => {
                 ControlFlow::Break(response::encoded(answer))
@@ -413,18 +411,15 @@ impl Shared {
     }
 
     /// Starts a modern request, or says why not.
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
     fn modern(
         &self,
-        parts: &Arc<Parts>,
+        posted: Posted<'_>,
         request: ProtocolRequest,
         peek: Box<Peek>,
         origin: RequestOrigin,
-        accepts: Accepts,
-        caller: &Ledger,
-        charge: Charge,
     ) -> ControlFlow<Response<Body>, Asked> {
         use toolwire_protocol::Method;
+        let Posted { parts, accepts, caller, charge, .. } = posted;
         if request.method.known() == Some(Method::CallTool)
             && let Err(fault) = self
                 .server
@@ -496,6 +491,17 @@ impl Shared {
         let extensions = attach(Arc::clone(parts));
         self.legacy.batch(bytes, found, head, parts, extensions, charge).await
     }
+}
+
+/// What is known of a message before it is looked at.
+struct Posted<'a> {
+    parts: &'a Arc<Parts>,
+    head: &'a Head<'a>,
+    accepts: Accepts,
+    /// Whom it is counted against.
+    caller: &'a Ledger,
+    /// What is charged for its bytes.
+    charge: Charge,
 }
 
 /// A request on its way to its handler.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 use toolwire_client::{Change, Client, ClientLimits, Delivery, ElicitReply, EndReason, EraChoice, ErrorKind};
 use toolwire_http::client::Http;
-use toolwire_protocol::Version;
+use toolwire_protocol::{RawJson, Version, wire::ClientCapabilities};
 
 use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
 
@@ -368,4 +368,24 @@ async fn answers_may_come_in_batches_where_the_version_has_them() {
         assert_eq!(result.map(|result| result.text()).ok(), good.then(|| "both".to_owned()));
         assert_eq!(*logs.lock().unwrap(), u32::from(good));
     }
+}
+
+#[tokio::test]
+async fn a_question_is_told_with_the_call_that_it_came_with() {
+    let script = server("2025-11-25", |seen| {
+        let question = json!({ "jsonrpc": "2.0", "id": "q", "method": "acme/ask", "params": {} });
+        (seen.what() == "tools/call").then(|| Reply::events([&question, &seen.result(&said("hello"))]))
+    })
+    .await;
+    let (asking, mut asked) = mpsc::unbounded_channel();
+    let builder = builder().era(EraChoice::Legacy).on_request(ClientCapabilities::new(), move |request| {
+        asking.send(request.during().cloned()).unwrap();
+        async { Ok(RawJson::from(&json!({}))) }
+    });
+    let client = script.connect_with(builder).await;
+    let (told, id) = tokio::sync::oneshot::channel();
+    let params = json!({ "name": "tool" });
+    let call = client.raw().request("tools/call", params).on_id(move |id| told.send(id.clone()).unwrap());
+    assert_eq!(call.await.unwrap().decode::<Value>().unwrap(), said("hello"));
+    assert_eq!(asked.recv().await.unwrap(), Some(id.await.unwrap()));
 }

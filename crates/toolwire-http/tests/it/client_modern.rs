@@ -304,14 +304,15 @@ async fn responses_and_events_have_a_limit() {
     .await;
     let limits = HttpLimits { event_bytes: 2000, response_bytes: 2000, ..HttpLimits::default() };
     let client = connect_with(&script, limits).await;
-    for (name, text) in [
-        ("large", "response is larger than the limit of 2000 bytes"),
-        ("large event", "event is larger than the limit of 2000 bytes"),
-        ("endless event", "event is larger than the limit of 2000 bytes"),
-        ("garbage", "100 events in a row"),
+    for (name, text, limit) in [
+        ("large", "response is larger than the limit of 2000 bytes", Some("response_bytes")),
+        ("large event", "event is larger than the limit of 2000 bytes", Some("event_bytes")),
+        ("endless event", "event is larger than the limit of 2000 bytes", Some("event_bytes")),
+        ("garbage", "100 events in a row", None),
     ] {
         let error = client.call(name, json!({})).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{error}");
+        let kind = if limit.is_some() { ErrorKind::TooLarge } else { ErrorKind::InvalidResponse };
+        assert_eq!((error.kind(), error.limit()), (kind, limit), "{error}");
         assert!(error.to_string().contains(text), "{error}");
     }
     assert_eq!(client.call("small", json!({})).await.unwrap().text(), "fits");

@@ -1,18 +1,31 @@
 //! Servers of the first revision: one stream, one address to post to.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::{Value, json};
-use tokio::sync::Notify;
-use toolwire_client::{Client, Delivery, EraChoice, Error, ErrorKind};
+use tokio::sync::{Notify, mpsc};
+use toolwire_client::{Client, ConnectionState, Delivery, EraChoice, Error, ErrorKind, Reconnect};
 use toolwire_protocol::Version;
 
 use crate::client_script::{Reply, Script, Step, builder, event, legacy, said};
 
 /// A server whose stream begins with this, and which answers on it as often as the steps allow.
 async fn server(endpoint: &'static str, answers: usize) -> Script {
+    refusing(endpoint, answers, usize::MAX).await
+}
+
+/// The same, where one of the streams cannot be opened: that many were before it.
+async fn refusing(endpoint: &'static str, answers: usize, refused: usize) -> Script {
     let stream: Arc<Mutex<Vec<Arc<Slot>>>> = Arc::default();
+    let opened = AtomicUsize::new(0);
     Script::start(move |seen| match (seen.verb.as_str(), seen.path.as_str()) {
+        ("GET", "/mcp") if opened.fetch_add(1, Ordering::Relaxed) == refused => Reply::status(503),
         ("GET", "/mcp") => {
             let slots: Vec<_> = (0..answers).map(|_| Arc::new(Slot::default())).collect();
             stream.lock().unwrap().clone_from(&slots);
@@ -71,6 +84,23 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
     let client = script.connect().await;
     let error = client.call("end", json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown), "{error}");
+}
+
+#[tokio::test]
+async fn a_stream_that_is_lost_is_opened_again_also_after_an_attempt_that_failed() {
+    let script = refusing("/messages?session=7", 2, 1).await;
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let connecting = builder()
+        .on_connection(move |state| told.send(state).unwrap())
+        .reconnect(Reconnect::default().first_pause(Duration::from_millis(1)))
+        .connect(script.http());
+    let client = connecting.await.unwrap();
+    let error = client.call("end", json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert!(matches!(heard.recv().await, Some(ConnectionState::Lost(_))));
+    assert_eq!(client.call("tool", json!({})).await.unwrap().text(), "hello");
+    assert_eq!(heard.recv().await, Some(ConnectionState::Restored));
+    assert_eq!(script.all("GET").len(), 3, "one that was lost, one that failed, one that works");
 }
 
 async fn fail(script: &Script) -> Error {

@@ -6,9 +6,10 @@ use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
+    sync::mpsc,
     time::timeout,
 };
-use toolwire_client::{Client, EraChoice, ErrorKind};
+use toolwire_client::{Client, ConnectionState, EraChoice, ErrorKind, Reconnect};
 use toolwire_http::{
     client::{HttpLimits, WebSocket},
     server::HttpService,
@@ -149,6 +150,37 @@ async fn a_message_that_is_too_long_ends_it_and_is_named() {
         timeout(PATIENCE, client.call("long", json!({})).into_future()).await.expect("no end").unwrap_err();
     assert!(text(&error).contains("longer than 10000 bytes"), "{}", text(&error));
     serving.abort();
+}
+
+#[tokio::test]
+async fn a_socket_that_is_lost_is_opened_again_also_after_an_attempt_that_failed() {
+    let serve = |listener| {
+        let server = Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build().unwrap();
+        let service = HttpService::builder(server).path("/mcp").websocket(true).build().unwrap();
+        service.serve(listener).spawn()
+    };
+    let first = serve(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let address = first.local_addr();
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let connecting = builder()
+        .on_connection(move |state| told.send(state).unwrap())
+        .reconnect(Reconnect::default().first_pause(Duration::from_millis(1)))
+        .connect(WebSocket::new(&format!("ws://{address}/mcp")).unwrap());
+    let client = connecting.await.unwrap();
+    assert_eq!(client.call("now", json!({})).await.unwrap().text(), "noon");
+
+    first.shutdown().await.unwrap();
+    assert!(matches!(heard.recv().await, Some(ConnectionState::Lost(_))));
+    // Somebody is there who does not speak HTTP.
+    let other = TcpListener::bind(address).await.unwrap();
+    drop(timeout(PATIENCE, other.accept()).await.unwrap().unwrap());
+    drop(other);
+    let second = serve(TcpListener::bind(address).await.unwrap());
+    let called = timeout(PATIENCE, client.call("now", json!({})).into_future()).await;
+    assert_eq!(called.unwrap().unwrap().text(), "noon");
+    assert_eq!(heard.recv().await, Some(ConnectionState::Restored));
+    client.close().await.unwrap();
+    second.shutdown().await.unwrap();
 }
 
 #[cfg(all(feature = "client-tls", feature = "tls"))]

@@ -56,6 +56,7 @@ mod legacy_streams;
 mod limits;
 mod listen;
 mod modern;
+mod pages;
 mod serving;
 #[cfg(feature = "tls")]
 mod tls;

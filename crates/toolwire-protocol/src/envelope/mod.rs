@@ -145,6 +145,14 @@ impl Params {
         self.0.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("{}")
     }
 
+    /// The same text as a value that can be written into other messages; `{}` if there were none.
+    ///
+    /// # Errors
+    /// None that can be met: what is here has been read as JSON before.
+    pub fn raw(&self) -> serde_json::Result<crate::RawJson> {
+        crate::RawJson::assembled(self.text().to_owned())
+    }
+
     /// Decodes into `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         let Some(bytes) = &self.0 else { return serde_json::from_str("{}") };

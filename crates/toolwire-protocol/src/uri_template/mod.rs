@@ -13,10 +13,12 @@
 mod expand;
 mod matching;
 mod parse;
+mod unmatchable;
 mod variables;
 
 use std::{cmp::Reverse, collections::BTreeSet, fmt, str::FromStr};
 
+pub use unmatchable::Unmatchable;
 pub use variables::{Value, Variables};
 
 /// The longest template that is accepted.
@@ -183,7 +185,8 @@ impl UriTemplate {
     /// * `{x}` takes at least one character and stops before `/`, `?` and `#`; `{+x}` takes at least one
     ///   character of any kind. Expressions with another operator may be absent as a whole.
     /// * Parameters of `{?x}` and `{&x}` may come in any order and may be missing, but there must be no others.
-    ///   They extend to the end of the query, so nothing but a fragment can follow them.
+    ///   They extend to the end of the query, so nothing but a fragment can follow them;
+    ///   [`check_matchable`](Self::check_matchable) tells whether a template keeps to that.
     /// * A value does not contain the character that announces a query or fragment expression further on (`?`,
     ///   `#`), or a `{.x}`, `{;x}` or `{&x}` right after it: in `{name}{.ext}` the name ends at the first dot.
     /// * Where a URI can be divided in several ways, the variable that is written first takes as much as it can.

@@ -74,7 +74,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    pub(super) fn of<T: JsonSchema>() -> Result<Self, AskError> {
+    pub(super) fn of<T: DeserializeOwned + JsonSchema>() -> Result<Self, AskError> {
         let unfit = |why: String| {
             AskError::Invalid(format!("{} cannot be a form: {why}", std::any::type_name::<T>()))
         };
@@ -85,7 +85,13 @@ impl Form {
         if !check.skipped().is_empty() {
             return Err(unfit(format!("{} cannot be checked", check.skipped().join(", "))));
         }
-        let requested = serde_json::from_value(flat).map_err(|error| unfit(error.to_string()))?;
+        let mut requested: RequestedSchema =
+            serde_json::from_value(flat).map_err(|error| unfit(error.to_string()))?;
+        let order = schema::Order::flat::<T>();
+        let required = requested.required.as_deref().unwrap_or_default();
+        let mut fields: Vec<_> = std::mem::take(&mut requested.properties).into_iter().collect();
+        fields.sort_by_cached_key(|(name, _)| order.place(required, name));
+        requested.properties = fields.into_iter().collect();
         Ok(Self { requested, check })
     }
 
@@ -218,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_checked_is_no_form() {
-        #[derive(JsonSchema)]
+        #[derive(Deserialize, JsonSchema)]
         #[expect(dead_code, reason = "only its schema matters")]
         struct Odd {
             #[schemars(regex(pattern = "(?=x)y"))]
@@ -226,5 +232,23 @@ mod tests {
         }
         let error = Form::of::<Odd>().map(drop).unwrap_err();
         assert!(error.to_string().contains("(?=x)y cannot be checked"), "{error}");
+    }
+
+    #[test]
+    fn a_form_has_its_fields_in_the_order_of_the_type() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Address {
+            street: String,
+            number: Option<u16>,
+            city: String,
+            country: Option<String>,
+        }
+        let form = Form::of::<Address>().unwrap();
+        let asked: Vec<_> = form.requested.properties.keys().collect();
+        assert_eq!(asked, ["street", "number", "city", "country"]);
+        let InputRequest::Elicit(asked) = form.request("Where?".into()) else { panic!("not a form") };
+        let text = serde_json::to_string(&asked).unwrap();
+        assert!(text.find("street") < text.find("city"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::{future::poll_fn, pin::Pin, task::Poll};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     ErrorCode, Feature, RawJson, RpcError,
     seal::Memory,
@@ -62,7 +62,7 @@ impl NeedInput {
     ///
     /// # Errors
     /// When `T` cannot be a form.
-    pub fn elicit<T: JsonSchema>(
+    pub fn elicit<T: DeserializeOwned + JsonSchema>(
         self,
         key: impl Into<String>,
         message: impl Into<String>,

@@ -5,6 +5,7 @@
 //! the copying of its bytes.
 
 mod hidden;
+mod offered;
 mod pages;
 mod registry;
 
@@ -22,11 +23,12 @@ use toolwire_protocol::{
     },
 };
 
+pub(crate) use self::offered::Offered;
 use self::{hidden::Tail, registry::Registry};
 use crate::{
     access::{Access, Viewer},
     reply::Prepared,
-    route::{Entry, Lister, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, listing_cursor},
+    route::{Lister, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute, listing_cursor},
     schema::ordered_tools,
 };
 
@@ -50,81 +52,10 @@ pub(crate) struct Catalog {
 /// How specific a template is, and which one it is.
 type Place = (Reverse<Option<Specificity>>, u64);
 
-/// A kind of route, as a catalog has it.
-pub(crate) trait Offered: Entry + Sized + 'static {
-    /// What it is called in messages.
-    const KIND: &'static str;
-
-    fn registry(catalog: &mut Catalog) -> &mut Registry<Self>;
-
-    /// Does what is left to do when one has been added.
-    fn added(catalog: &mut Catalog, route: &Arc<Self>) {
-        let _ = (catalog, route);
-    }
-
-    /// Does what is left to do when one has been removed.
-    fn removed(catalog: &mut Catalog, route: &Arc<Self>) {
-        let _ = (catalog, route);
-    }
-}
-
-impl Offered for ToolRoute {
-    const KIND: &'static str = "tool";
-
-    fn registry(catalog: &mut Catalog) -> &mut Registry<Self> {
-        Arc::make_mut(&mut catalog.tools)
-    }
-}
-
-impl Offered for PromptRoute {
-    const KIND: &'static str = "prompt";
-
-    fn registry(catalog: &mut Catalog) -> &mut Registry<Self> {
-        Arc::make_mut(&mut catalog.prompts)
-    }
-}
-
-impl Offered for ResourceRoute {
-    const KIND: &'static str = "resource";
-
-    fn registry(catalog: &mut Catalog) -> &mut Registry<Self> {
-        Arc::make_mut(&mut catalog.resources)
-    }
-}
-
-impl Offered for TemplateRoute {
-    const KIND: &'static str = "template";
-
-    fn registry(catalog: &mut Catalog) -> &mut Registry<Self> {
-        Arc::make_mut(&mut catalog.templates)
-    }
-
-    fn added(catalog: &mut Catalog, route: &Arc<Self>) {
-        let place = (Reverse(specificity(route)), catalog.templates_ever);
-        catalog.templates_ever += 1;
-        Arc::make_mut(&mut catalog.by_specificity).insert(place, Arc::clone(route));
-        catalog.listings_changed(route);
-    }
-
-    fn removed(catalog: &mut Catalog, route: &Arc<Self>) {
-        let specificity = Reverse(specificity(route));
-        let templates = Arc::make_mut(&mut catalog.by_specificity);
-        let mut equals = templates.range((specificity, 0)..=(specificity, u64::MAX));
-        if let Some(place) = equals.find(|(_, known)| Arc::ptr_eq(known, route)).map(|(place, _)| *place) {
-            templates.remove(&place);
-        }
-        catalog.listings_changed(route);
-    }
-}
-
 /// What is announced of tasks. Only those who can be told apart may list theirs, so that is not part of it.
 fn task_capability() -> ServerTasksCapability {
     let calls = ToolTaskRequests::new().call(JsonObject::new());
     ServerTasksCapability::new().cancel(JsonObject::new()).requests(ServerTaskRequests::new().tools(calls))
-}
-
-fn specificity(route: &TemplateRoute) -> Option<Specificity> {
-    route.uri.as_ref().map(|uri| uri.specificity())
 }
 
 /// What is needed to make a page.

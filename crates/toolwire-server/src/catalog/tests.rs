@@ -1,7 +1,7 @@
 use toolwire_protocol::wire::Implementation;
 
 use super::*;
-use crate::{access::Policy, resource, template, tool};
+use crate::{Server, access::Policy, resource, template, tool};
 
 fn catalog(resources: usize) -> Catalog {
     let mut catalog = Catalog::new(Served::new(Version::ALL.to_vec()));
@@ -144,4 +144,11 @@ fn what_a_server_can_do_follows_what_it_has() {
     catalog.settle(&announced);
     assert!(catalog.capabilities.logging.is_none() && catalog.capabilities.tools.is_none());
     assert!(catalog.capabilities.resources.is_none());
+}
+
+#[test]
+fn a_template_whose_uris_would_be_misread_is_found_when_the_server_is_built() {
+    let route = template("x://{a}{&b}{c}", || async { "x" });
+    let error = Server::builder("t", "1").template(route).build().unwrap_err();
+    assert!(error.to_string().contains("what follows {&b} would be read as a part of its values"), "{error}");
 }

@@ -2,36 +2,29 @@
 //!
 //! What is kept for a subscriber is a set of facts, not a queue of events: "the tools have changed" is true
 //! once, however often it was said. So a slow reader owes at most one message per fact, and of what lies below the URI that
-//! it has subscribed to at most [`UPDATES`] before all of it becomes one fact. Only notifications of one's own are queued,
+//! it has subscribed to at most [`UPDATES`](subscriber::UPDATES) before all of it becomes one fact. Only notifications of one's own are queued,
 //! as nothing is known of what they mean.
 
 mod custom;
+mod filter;
 mod reader;
+mod subscriber;
 
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use bytes::Bytes;
 use serde::Serialize;
-use tokio::sync::Notify;
-use toolwire_protocol::{
-    Method,
-    envelope::write_notification,
-    wire::{Meta, NotificationParams, ResourceUpdatedNotificationParams, SubscriptionFilter},
-};
 
 pub(crate) use custom::Custom;
 pub use custom::NotifyError;
+pub(crate) use filter::{Change, CustomFilter, Filter};
 pub(crate) use reader::Reader;
-
-/// How many changes wait for one subscriber until it is no longer told which resources below its URI have changed, only
-/// that some have. Otherwise one who subscribes to everything and reads nothing would be kept everything for.
-const UPDATES: usize = 256;
+pub(crate) use subscriber::Subscriber;
 
 /// Tells clients about changes. Cheap to clone.
 ///
@@ -128,14 +121,7 @@ impl Notifier {
     }
 
     pub(crate) fn subscribe(&self, filter: Filter) -> Arc<Subscriber> {
-        let subscriber = Arc::new(Subscriber {
-            filter: Mutex::new(filter),
-            pending: Mutex::default(),
-            custom: Mutex::default(),
-            reader: Mutex::default(),
-            changed: Notify::new(),
-            notifier: self.clone(),
-        });
+        let subscriber = Arc::new(Subscriber::new(filter, self.clone()));
         let mut subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         // Those who are gone are taken out before the list grows, also where nothing is ever published.
         if subscribers.len() == subscribers.capacity() {
@@ -151,7 +137,7 @@ impl Notifier {
         self.0.closed.store(true, Ordering::Release);
         let subscribers = self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
-            subscriber.changed.notify_one();
+            subscriber.wake();
         }
     }
 }
@@ -184,201 +170,9 @@ impl Wanted {
     }
 }
 
-/// Something that has changed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Change {
-    Tools,
-    Prompts,
-    Resources,
-    Updated(String),
-    Custom(Custom),
-}
-
-impl Change {
-    /// The notification that tells a client of it, with `_meta` where that is wanted.
-    pub(crate) fn message(self, meta: Option<Meta>) -> serde_json::Result<Bytes> {
-        let method = match self {
-            Self::Tools => Method::ToolListChanged,
-            Self::Prompts => Method::PromptListChanged,
-            Self::Resources => Method::ResourceListChanged,
-            Self::Custom(custom) => return custom.message(meta),
-            Self::Updated(uri) => {
-                let mut params = ResourceUpdatedNotificationParams::new(uri);
-                params.meta = meta;
-                return write_notification(&Method::ResourceUpdated.into(), &params);
-            }
-        };
-        let mut params = NotificationParams::new();
-        params.meta = meta;
-        write_notification(&method.into(), &params)
-    }
-}
-
-/// What a subscriber wants to hear of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
-    pub(crate) tools: bool,
-    pub(crate) prompts: bool,
-    pub(crate) resources: bool,
-    pub(crate) uris: BTreeSet<String>,
-    pub(crate) custom: CustomFilter,
-}
-
-/// Which notifications of a server's own a subscriber wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CustomFilter {
-    All,
-    Named(BTreeSet<String>),
-}
-
-impl Default for CustomFilter {
-    fn default() -> Self {
-        Self::Named(BTreeSet::new())
-    }
-}
-
-impl Filter {
-    /// What a legacy client gets without asking.
-    pub(crate) fn unsolicited() -> Self {
-        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new(), custom: CustomFilter::All }
-    }
-
-    pub(crate) fn of(wanted: &SubscriptionFilter) -> Self {
-        let on = |flag: Option<bool>| flag == Some(true);
-        Self {
-            tools: on(wanted.tools_list_changed),
-            prompts: on(wanted.prompts_list_changed),
-            resources: on(wanted.resources_list_changed),
-            uris: wanted.resource_subscriptions.iter().flatten().cloned().collect(),
-            custom: CustomFilter::Named(wanted.extra.iter().map(|(name, _)| name.to_owned()).collect()),
-        }
-    }
-
-    fn wants_custom(&self, method: &str) -> bool {
-        match &self.custom {
-            CustomFilter::All => true,
-            CustomFilter::Named(names) => names.contains(method),
-        }
-    }
-
-    /// What is subscribed to and covers a resource: itself, or what lies above it.
-    fn covering(&self, uri: &str) -> Option<&String> {
-        self.uris.get(uri).or_else(|| self.uris.iter().find(|parent| is_below(uri, parent)))
-    }
-
-    fn wants(&self, change: &Change) -> bool {
-        match change {
-            Change::Tools => self.tools,
-            Change::Prompts => self.prompts,
-            Change::Resources => self.resources,
-            Change::Updated(uri) => self.covering(uri).is_some(),
-            Change::Custom(custom) => self.wants_custom(custom.method()),
-        }
-    }
-}
-
-/// A subscription covers what lies below its URI: a directory's files, a document's parts.
-fn is_below(uri: &str, parent: &str) -> bool {
-    uri.strip_prefix(parent).is_some_and(|rest| parent.ends_with('/') || rest.starts_with(['/', '#']))
-}
-
-/// One listener's unread changes.
-#[derive(Debug)]
-pub(crate) struct Subscriber {
-    filter: Mutex<Filter>,
-    pending: Mutex<BTreeSet<Change>>,
-    custom: Mutex<custom::Waiting>,
-    reader: Mutex<Option<Reader>>,
-    changed: Notify,
-    notifier: Notifier,
-}
-
-impl Subscriber {
-    /// Says whether the subscriber will hear of it.
-    fn offer(&self, change: &Change) -> bool {
-        if !self.update(|filter| filter.wants(change)) {
-            return false;
-        }
-        let change = match change {
-            Change::Updated(uri) if self.is_full() => {
-                // What is hidden is not told in other words either.
-                let above = if self.conceals(change) { None } else { self.above(uri) };
-                let Some(above) = above else { return false };
-                Change::Updated(above)
-            }
-            change => change.clone(),
-        };
-        self.pending().insert(change);
-        self.changed.notify_one();
-        true
-    }
-
-    fn is_full(&self) -> bool {
-        self.pending().len() >= UPDATES
-    }
-
-    fn above(&self, uri: &str) -> Option<String> {
-        self.update(|filter| filter.covering(uri).cloned())
-    }
-
-    fn pending(&self) -> MutexGuard<'_, BTreeSet<Change>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says for whom changes are read.
-    pub(crate) fn read_by(&self, reader: Reader) {
-        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
-    }
-
-    /// Whether the change is of something that does not exist for whoever reads.
-    fn conceals(&self, change: &Change) -> bool {
-        let Change::Updated(uri) = change else { return false };
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        reader.is_some_and(|reader| reader.conceals(uri))
-    }
-
-    fn offer_custom(&self, custom: &Custom) -> bool {
-        if !self.update(|filter| filter.wants_custom(custom.method())) {
-            return false;
-        }
-        let taken = self.custom.lock().unwrap_or_else(PoisonError::into_inner).push(custom);
-        if taken {
-            self.changed.notify_one();
-        } else {
-            tracing::debug!(method = custom.method(), "a subscriber is slow; a notification was dropped");
-        }
-        taken
-    }
-
-    /// Changes what the subscriber wants.
-    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut Filter) -> T) -> T {
-        change(&mut self.filter.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The next change; `None` when the server shuts down.
-    pub(crate) async fn next(&self) -> Option<Change> {
-        loop {
-            let change = self.pending().pop_first();
-            if let Some(change) = change {
-                if self.conceals(&change) {
-                    continue;
-                }
-                return Some(change);
-            }
-            if let Some(custom) = self.custom.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-                return Some(Change::Custom(custom));
-            }
-            if self.notifier.0.closed.load(Ordering::Acquire) {
-                return None;
-            }
-            self.changed.notified().await;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{subscriber::UPDATES, *};
 
     #[tokio::test]
     async fn a_change_said_often_is_heard_once() {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde_json::Value;
 use toolwire_protocol::{
     RpcError,
-    wire::{JsonObject, Prompt, PromptArgument},
+    wire::{Prompt, PromptArgument},
 };
 
 use super::{Completers, Entry, IntoCompletion, Needs, described};
@@ -13,6 +13,7 @@ use crate::{
     Reply,
     handler::{Answer, Handler, HandlerSpec, Rejection, SharedEndpoint},
     output::IntoPrompt,
+    schema::ToolSchema,
 };
 
 /// A prompt: its description and its handler. Made by [`prompt()`] or the attribute `#[prompt]`.
@@ -47,7 +48,7 @@ where
     let spec = HandlerSpec::of(&handler);
     let mut described = Prompt::new(name.into());
     described.arguments =
-        spec.input.as_ref().map(|input| arguments(&input.schema)).filter(|arguments| !arguments.is_empty());
+        spec.input.as_ref().map(|input| arguments(input)).filter(|arguments| !arguments.is_empty());
     let endpoint = move |cx: crate::Context| -> Answer {
         let handler = handler.clone();
         Box::pin(async move {
@@ -81,21 +82,21 @@ where
     }
 }
 
-/// The arguments of a prompt are the properties of the type it takes.
-fn arguments(schema: &JsonObject) -> Vec<PromptArgument> {
-    let names = schema.get("required").and_then(Value::as_array);
-    let required = |name: &str| names.is_some_and(|names| names.iter().any(|required| required == name));
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+/// The arguments of a prompt are the properties of the type it takes, in its order: some hosts let people fill them in by
+/// position.
+fn arguments(input: &ToolSchema) -> Vec<PromptArgument> {
+    let names = input.schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: Vec<&str> = names.filter_map(Value::as_str).collect();
+    let properties = input.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut arguments: Vec<_> = properties
         .map(|(name, property)| {
-            let mut argument = PromptArgument::new(name.clone()).required(required(name));
+            let mut argument = PromptArgument::new(name.clone()).required(required.contains(&name.as_str()));
             argument.title = property["title"].as_str().map(Into::into);
             argument.description = property["description"].as_str().map(Into::into);
             argument
         })
         .collect();
-    // What must be filled in comes first.
-    arguments.sort_by_key(|argument| argument.required != Some(true));
+    arguments.sort_by_key(|argument| input.order.place(&required, &argument.name));
     arguments
 }
 

@@ -79,7 +79,10 @@ where
     let spec = HandlerSpec::of(&handler);
     let mut needs = Needs::of(&spec);
     let uri = match UriTemplate::parse(&text) {
-        Ok(uri) => Some(Arc::new(uri)),
+        Ok(uri) => {
+            needs.problems.extend(uri.check_matchable().err().map(|error| error.to_string()));
+            Some(Arc::new(uri))
+        }
         Err(error) => {
             needs.problems.push(format!("it is not a URI template: {error}"));
             None

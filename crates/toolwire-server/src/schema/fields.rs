@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{
     de::{
-        DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
-        Visitor, value::Error,
+        DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess,
+        SeqAccess, VariantAccess, Visitor, value::Error,
     },
     forward_to_deserialize_any,
 };
@@ -19,13 +19,14 @@ const MAX_ASKED: usize = 256;
 /// How deep one inside another is asked for.
 const MAX_DEPTH: usize = 8;
 
-/// The names of the fields that a struct reads, with all their aliases. `None` for everything that takes what comes,
-/// such as a map, or that cannot be asked.
+/// The names of the fields that a struct reads, with all their aliases, or those of the variants of an enum. `None` for
+/// everything that takes what comes, such as a map, or that cannot be asked.
 pub(super) fn names<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
     names_at::<T>(&[])
 }
 
-/// The order in which a type declares its members, and those of the types inside it.
+/// The order in which a type declares its members, and those of the types inside it. The members of an enum are its
+/// variants, as it is written with them as keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) names: Vec<&'static str>,
@@ -34,6 +35,20 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// Where a member comes in a schema that requires the members `required`, in their order: as it is declared, or else
+    /// as it is required, for types that cannot be asked. What is written and never read is one of those, and so is
+    /// what serde reads as a whole before it looks at it, as it does with tags among the members.
+    pub(crate) fn place(&self, required: &[impl AsRef<str>], member: &str) -> (usize, usize) {
+        let declared = self.names.iter().position(|name| *name == member);
+        let required = required.iter().position(|name| name.as_ref() == member);
+        (declared.unwrap_or(usize::MAX), required.unwrap_or(usize::MAX))
+    }
+
+    /// The order of a type's own members, without what is inside them.
+    pub(crate) fn flat<T: DeserializeOwned>() -> Self {
+        Self { names: names::<T>().unwrap_or_default().to_vec(), inside: BTreeMap::new() }
+    }
+
     /// The order of a type.
     pub(crate) fn of<T: DeserializeOwned>() -> Self {
         let mut asked = 0;
@@ -99,6 +114,23 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         }
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.path {
+            [] => {
+                *self.names = Some(variants);
+                only_asked()
+            }
+            [variant, path @ ..] => {
+                visitor.visit_enum(Variant { name: variant, probe: Probe { path, names: self.names } })
+            }
+        }
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
@@ -122,7 +154,47 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple
-        tuple_struct enum identifier ignored_any
+        tuple_struct identifier ignored_any
+    }
+}
+
+/// The one variant that is asked.
+struct Variant<'a> {
+    name: &'a str,
+    probe: Probe<'a>,
+}
+
+impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+    type Error = Error;
+    type Variant = Probe<'a>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Probe<'a>), Error> {
+        let name: serde::de::value::StrDeserializer<'_, Error> = self.name.into_deserializer();
+        Ok((seed.deserialize(name)?, self.probe))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Probe<'_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        only_asked()
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
+        only_asked()
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_struct("", fields, visitor)
     }
 }
 
@@ -212,5 +284,28 @@ mod tests {
         }
         assert!(!order.inside.contains_key("anything"));
         assert_eq!(Order::of::<String>(), Order::default());
+    }
+
+    #[test]
+    fn an_enum_knows_the_order_of_its_variants_and_of_their_fields() {
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "only asked for its order")]
+        enum Shape {
+            Square { width: u8, height: u8 },
+            Point,
+            Circle(Round),
+            Line(u8, u8),
+        }
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "only asked for its order")]
+        struct Round {
+            radius: u8,
+            centre: Option<u8>,
+        }
+        let order = Order::of::<Shape>();
+        assert_eq!(order.names, ["Square", "Point", "Circle", "Line"]);
+        assert_eq!(order.inside["Square"].names, ["width", "height"]);
+        assert_eq!(order.inside["Circle"].names, ["radius", "centre"]);
+        assert_eq!(order.inside.len(), 2);
     }
 }

@@ -10,69 +10,78 @@ use super::Order;
 /// What a schema begins with, as somebody would write it.
 const FIRST: [&str; 6] = ["$schema", "type", "description", "properties", "required", "additionalProperties"];
 
-/// The result of `tools/list` with the input schemas in their order. `None` if that is not what the text is.
+/// The result of `tools/list` with the schemas in their order. `None` if that is not what the text is.
 pub(crate) fn ordered_tools<'o>(text: &str, orders: impl Iterator<Item = &'o Order>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut orders = orders;
-    write_object(&members(text)?, &mut out, |name, value, out| {
-        if name != "tools" {
-            out.push_str(value);
-            return Some(());
-        }
-        let tools: Vec<&RawValue> = serde_json::from_str(value).ok()?;
-        out.push('[');
-        for (number, tool) in tools.iter().enumerate() {
-            if number > 0 {
-                out.push(',');
-            }
-            write_tool(tool.get(), orders.next()?, out)?;
-        }
-        out.push(']');
-        Some(())
+    write_object(&members(text)?, &mut out, |name, value, out| match name {
+        "tools" => write_list(value, |tool, out| write_tool(tool, orders.next()?, out), out),
+        _ => write_as_is(value, out),
     })?;
     Some(out)
 }
 
 fn write_tool(text: &str, order: &Order, out: &mut String) -> Option<()> {
-    write_object(&members(text)?, out, |name, value, out| {
-        if name == "inputSchema" {
-            return write_schema(value, order, out);
-        }
-        out.push_str(value);
-        Some(())
+    write_object(&members(text)?, out, |name, value, out| match name {
+        "inputSchema" => write_schema(value, order, out),
+        // A type that is written tells its order by what it requires, which is all that it always writes.
+        "outputSchema" => write_schema(value, &Order::default(), out),
+        _ => write_as_is(value, out),
     })
 }
 
 fn write_schema(text: &str, order: &Order, out: &mut String) -> Option<()> {
-    if order.names.is_empty() || !text.starts_with('{') {
-        out.push_str(text);
-        return Some(());
+    if !text.starts_with('{') {
+        return write_as_is(text, out);
     }
     let mut keywords = members(text)?;
     keywords.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    let required = keywords.iter().find(|(name, _)| name == "required").map_or("[]", |(_, names)| names);
     write_object(&keywords, out, |name, value, out| match name {
-        "properties" => write_properties(value, order, out),
-        // A list, or a map, of what has the order.
+        "properties" => write_properties(value, order, required, out),
+        // Lists and maps of what has the order, and the variants of an enum that has it.
         "items" | "additionalProperties" => write_schema(value, order, out),
-        _ => {
-            out.push_str(value);
-            Some(())
+        "oneOf" | "anyOf" | "allOf" => write_list(value, |schema, out| write_schema(schema, order, out), out),
+        "prefixItems" => write_list(value, |schema, out| write_schema(schema, &Order::default(), out), out),
+        "$defs" | "patternProperties" => {
+            write_object(&members(value)?, out, |_, schema, out| write_schema(schema, &Order::default(), out))
         }
+        _ => write_as_is(value, out),
     })
 }
 
-fn write_properties(text: &str, order: &Order, out: &mut String) -> Option<()> {
+fn write_properties(text: &str, order: &Order, required: &str, out: &mut String) -> Option<()> {
+    let required: Vec<Cow<'_, str>> = serde_json::from_str(required).ok()?;
     let mut properties = members(text)?;
-    properties.sort_by_key(|(name, _)| {
-        order.names.iter().position(|known| known == name).unwrap_or(order.names.len())
-    });
-    write_object(&properties, out, |name, value, out| {
-        if let Some(inside) = order.inside.get(name) {
-            return write_schema(value, inside, out);
-        }
-        out.push_str(value);
-        Some(())
+    properties.sort_by_key(|(name, _)| order.place(&required, name));
+    write_object(&properties, out, |name, value, out| match order.inside.get(name) {
+        Some(inside) => write_schema(value, inside, out),
+        None => write_schema(value, &Order::default(), out),
     })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it stands where other values are written")]
+fn write_as_is(text: &str, out: &mut String) -> Option<()> {
+    out.push_str(text);
+    Some(())
+}
+
+/// Writes an array; `write` writes the items.
+fn write_list(
+    text: &str,
+    mut write: impl FnMut(&str, &mut String) -> Option<()>,
+    out: &mut String,
+) -> Option<()> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    out.push('[');
+    for (number, item) in items.iter().enumerate() {
+        if number > 0 {
+            out.push(',');
+        }
+        write(item.get(), out)?;
+    }
+    out.push(']');
+    Some(())
 }
 
 type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
@@ -103,7 +112,9 @@ fn write_object(
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
+    use schemars::{JsonSchema, schema_for};
+    use serde::{Deserialize, Serialize};
+    use serde_json::Value;
 
     use super::*;
 
@@ -140,5 +151,57 @@ mod tests {
         );
         assert_eq!(ordered_tools(list, orders[..1].iter()), None, "one order for each tool");
         assert_eq!(ordered_tools("[]", orders.iter()), None);
+    }
+
+    fn written(schema: &Value, order: &Order) -> String {
+        let mut out = String::new();
+        write_schema(&schema.to_string(), order, &mut out).unwrap();
+        out
+    }
+
+    /// The texts come in this order.
+    fn assert_in_order(text: &str, parts: &[&str]) {
+        let places: Vec<_> =
+            parts.iter().map(|part| text.find(&format!("\"{part}\":{{")).expect(part)).collect();
+        assert!(places.is_sorted(), "{parts:?} in {text}");
+    }
+
+    #[test]
+    fn the_variants_of_an_enum_keep_the_order_of_their_fields() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only asked for its order")]
+        enum Shape {
+            Square { width: Option<u8>, height: u8, angle: Option<u8> },
+            Circle { radius: u8, centre: u8 },
+        }
+        let schema = schema_for!(Shape).to_value();
+        let text = written(&schema, &Order::of::<Shape>());
+        assert_in_order(&text, &["width", "height", "angle", "radius", "centre"]);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_keeps_the_order_of_what_it_requires() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        #[serde(tag = "kind")]
+        enum Tagged {
+            Square { width: u8, height: u8, angle: Option<u8> },
+        }
+        #[derive(Serialize, JsonSchema)]
+        struct Written {
+            year: u16,
+            month: Option<u8>,
+            days: Vec<Day>,
+        }
+        #[derive(Serialize, JsonSchema)]
+        struct Day {
+            weekday: String,
+            date: u8,
+        }
+        let text = written(&schema_for!(Tagged).to_value(), &Order::of::<Tagged>());
+        assert_in_order(&text, &["kind", "width", "height", "angle"]);
+        let (schema, _) = crate::schema::of_output::<Written>();
+        let text = written(&schema, &Order::default());
+        assert_in_order(&text, &["year", "month", "days", "weekday", "date"]);
     }
 }

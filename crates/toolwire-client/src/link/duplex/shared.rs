@@ -156,7 +156,8 @@ impl Core {
             Message::Notification(notification) => inbox.notification(&notification),
             Message::Request(request) => {
                 let core = Arc::clone(self);
-                inbox.request(request, move |answer| core.post_answer(answer));
+                // All messages come the same way, so nobody can tell which request it belongs to.
+                inbox.request(request, None, move |answer| core.post_answer(answer));
             }
         }
     }

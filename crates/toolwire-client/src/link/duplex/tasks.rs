@@ -64,7 +64,7 @@ pub(super) async fn read_loop<S: Source>(
             Err(error) if error.is_fatal() => break Some(error.to_string()),
             Err(error) => {
                 tracing::warn!(%error, "a message of the server was lost");
-                inbox.unreadable(format_args!("a message of the server was lost: {error}"));
+                inbox.too_large(format_args!("a message of the server was lost: {error}"));
                 core.lost(&error, &inbox);
                 false
             }

@@ -14,10 +14,10 @@ use toolwire_transport::BoxFuture;
 use super::{LinkError, LinkErrorKind};
 use crate::{
     error::Delivery,
-    ledger::{Ledger, Share, WAITING_BYTES},
     lock::lock,
     observe::Observer,
     settings::MAX_WAITING_PROGRESS,
+    waiting::{Share, WAITING_BYTES, WaitingBytes},
 };
 
 /// The answer to a request: its result, or why there is none.
@@ -68,7 +68,7 @@ struct State {
     progress: VecDeque<(Notification, usize)>,
     reply: Option<Reply>,
     /// Where what waits is accounted for.
-    ledger: Option<Arc<Ledger>>,
+    waiting_bytes: Option<Arc<WaitingBytes>>,
     /// What all that waits here was charged for.
     charged: usize,
     finished: bool,
@@ -80,15 +80,15 @@ struct State {
 impl State {
     /// Takes a message of this length into account; `None` when there is no room for it.
     fn charge(&mut self, text: usize, share: Share) -> Option<usize> {
-        let Some(ledger) = &self.ledger else { return Some(0) };
-        let bytes = ledger.charge(text, share)?;
+        let Some(waiting_bytes) = &self.waiting_bytes else { return Some(0) };
+        let bytes = waiting_bytes.charge(text, share)?;
         self.charged += bytes;
         Some(bytes)
     }
 
     fn release(&mut self, bytes: usize) {
-        if let Some(ledger) = self.ledger.as_ref().filter(|_| bytes > 0) {
-            ledger.release(bytes);
+        if let Some(waiting_bytes) = self.waiting_bytes.as_ref().filter(|_| bytes > 0) {
+            waiting_bytes.release(bytes);
             self.charged -= bytes;
         }
     }
@@ -119,7 +119,7 @@ impl State {
     }
 
     fn no_room(&self) -> LinkError {
-        let limit = self.ledger.as_ref().map_or(0, |ledger| ledger.limit());
+        let limit = self.waiting_bytes.as_ref().map_or(0, |waiting_bytes| waiting_bytes.limit());
         let text = format!("its answer came, but {limit} bytes of other answers wait to be taken already");
         LinkError::new(LinkErrorKind::Limit(WAITING_BYTES), Delivery::Unknown, text)
     }
@@ -169,9 +169,9 @@ impl Exchange {
     }
 
     /// Accounts for what waits, and for what has come already.
-    pub(crate) fn account(&self, ledger: Arc<Ledger>) {
+    pub(crate) fn account(&self, waiting_bytes: Arc<WaitingBytes>) {
         let mut state = lock(&self.shared);
-        state.ledger = Some(ledger);
+        state.waiting_bytes = Some(waiting_bytes);
         for (notification, _) in std::mem::take(&mut state.progress) {
             state.put_progress(notification);
         }

@@ -31,44 +31,44 @@ async fn progress_comes_before_the_answer_and_the_latest_is_kept() {
 
 #[tokio::test]
 async fn long_progress_gives_way_to_the_latest_and_never_to_the_answer() {
-    let ledger = Arc::new(Ledger::new(40_000));
+    let waiting_bytes = Arc::new(WaitingBytes::new(40_000));
     let (feed, mut exchange) = Exchange::channel();
-    exchange.account(Arc::clone(&ledger));
+    exchange.account(Arc::clone(&waiting_bytes));
     for step in 0..50 {
         let params = serde_json::json!({ "progress": step, "message": "x".repeat(3000) });
         feed.progress(Notification::new(Method::Progress, Params::of(&params).unwrap()));
-        assert!(ledger.used() <= 10_000, "a quarter of the limit");
+        assert!(waiting_bytes.used() <= 10_000, "a quarter of the limit");
     }
     feed.finish(Ok(Params::of(&"y".repeat(20_000)).unwrap()));
     assert!(next_step(&mut exchange).await.starts_with(r#"{"message":"x"#));
     next_step(&mut exchange).await;
     assert!(next_step(&mut exchange).await.ends_with(r#""progress":49}"#));
     assert_eq!(next_step(&mut exchange).await.len(), 20_002);
-    assert_eq!(ledger.used(), 0);
+    assert_eq!(waiting_bytes.used(), 0);
 }
 
 #[tokio::test]
 async fn an_answer_that_does_not_fit_fails_its_request_and_names_the_limit() {
-    let ledger = Arc::new(Ledger::new(10_000));
+    let waiting_bytes = Arc::new(WaitingBytes::new(10_000));
     let large = || Params::of(&"y".repeat(6000)).unwrap();
     let (feed, mut first) = Exchange::channel();
-    first.account(Arc::clone(&ledger));
+    first.account(Arc::clone(&waiting_bytes));
     feed.finish(Ok(large()));
     let (feed, mut second) = Exchange::channel();
-    second.account(Arc::clone(&ledger));
+    second.account(Arc::clone(&waiting_bytes));
     feed.finish(Ok(large()));
     let ExchangeEvent::Finished(Err(ExchangeError::Link(error))) = second.next().await else { panic!() };
     assert_eq!((error.kind, error.delivery), (LinkErrorKind::Limit("waiting_bytes"), Delivery::Unknown));
     assert!(matches!(first.next().await, ExchangeEvent::Finished(Ok(_))), "the other one is not disturbed");
-    assert_eq!(ledger.used(), 0);
+    assert_eq!(waiting_bytes.used(), 0);
 
     let (feed, third) = Exchange::channel();
     feed.progress(progress(1));
     feed.finish(Ok(large()));
-    third.account(Arc::clone(&ledger));
-    assert!(ledger.used() > 6000, "what came before is accounted for, too");
+    third.account(Arc::clone(&waiting_bytes));
+    assert!(waiting_bytes.used() > 6000, "what came before is accounted for, too");
     drop(third);
-    assert_eq!(ledger.used(), 0, "and nothing is left of what nobody took");
+    assert_eq!(waiting_bytes.used(), 0, "and nothing is left of what nobody took");
 }
 
 #[tokio::test]

@@ -13,16 +13,16 @@ use toolwire_protocol::{RequestId, wire::SubscriptionFilter};
 
 use super::{Change, EndReason};
 use crate::{
-    ledger::{Charge, Ledger, Share},
     lock::lock,
     settings::MAX_WAITING_UPDATES,
+    waiting::{Charge, Share, WaitingBytes},
 };
 
 /// All listeners of one connection.
 #[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<HubState>,
-    ledger: Arc<Ledger>,
+    waiting_bytes: Arc<WaitingBytes>,
     /// How many listeners there may be.
     limit: usize,
 }
@@ -61,8 +61,8 @@ struct BoxState {
 }
 
 impl Hub {
-    pub(crate) fn new(ledger: Arc<Ledger>, limit: usize) -> Self {
-        Self { state: Mutex::default(), ledger, limit }
+    pub(crate) fn new(waiting_bytes: Arc<WaitingBytes>, limit: usize) -> Self {
+        Self { state: Mutex::default(), waiting_bytes, limit }
     }
 
     /// How many listeners there are.
@@ -95,7 +95,7 @@ impl Hub {
                 (Some(own), tag) => Some(own) == tag,
                 (None, _) => state.wants(change),
             };
-            wanted && state.put(change, &self.ledger)
+            wanted && state.put(change, &self.waiting_bytes)
         });
     }
 
@@ -279,21 +279,21 @@ impl BoxState {
     }
 
     /// Notes a change and says whether it is news.
-    fn put(&mut self, change: &Change, ledger: &Arc<Ledger>) -> bool {
+    fn put(&mut self, change: &Change, waiting_bytes: &Arc<WaitingBytes>) -> bool {
         match change {
             Change::Tools => !std::mem::replace(&mut self.tools, true),
             Change::Prompts => !std::mem::replace(&mut self.prompts, true),
             Change::Resources => !std::mem::replace(&mut self.resources, true),
             Change::Updated(uri) => {
-                self.updated.iter().all(|(waiting, _)| waiting != uri) && self.put_updated(uri, ledger)
+                self.updated.iter().all(|(waiting, _)| waiting != uri) && self.put_updated(uri, waiting_bytes)
             }
             Change::Resync | Change::Ended(_) => false,
         }
     }
 
-    fn put_updated(&mut self, uri: &str, ledger: &Arc<Ledger>) -> bool {
+    fn put_updated(&mut self, uri: &str, waiting_bytes: &Arc<WaitingBytes>) -> bool {
         let room = self.updated.len() < MAX_WAITING_UPDATES;
-        if let Some(charge) = ledger.guard(uri.len(), Share::Quarter).filter(|_| room) {
+        if let Some(charge) = waiting_bytes.guard(uri.len(), Share::Quarter).filter(|_| room) {
             self.updated.push_back((uri.to_owned(), charge));
         } else {
             // Too much to list: the listener has to look at everything anyway.

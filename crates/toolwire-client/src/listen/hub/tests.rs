@@ -1,7 +1,7 @@
 use super::*;
 
 fn hub() -> Hub {
-    Hub::new(Arc::new(Ledger::new(4 * 1024 * 1024)), 3)
+    Hub::new(Arc::new(WaitingBytes::new(4 * 1024 * 1024)), 3)
 }
 
 fn drain(changes: &ChangeBox) -> Vec<Change> {
@@ -57,10 +57,10 @@ fn long_names_of_resources_become_one_resync_and_leave_nothing_behind() {
     for number in 0..11 {
         let uri = format!("file:///{number}/{}", "x".repeat(100_000));
         hub.publish(Some(&1.into()), &Change::Updated(uri));
-        assert!(hub.ledger.used() <= 1024 * 1024, "a quarter of the limit");
+        assert!(hub.waiting_bytes.used() <= 1024 * 1024, "a quarter of the limit");
     }
     assert_eq!(drain(&changes).first(), Some(&Change::Resync));
-    assert_eq!(hub.ledger.used(), 0);
+    assert_eq!(hub.waiting_bytes.used(), 0);
 }
 
 #[test]

@@ -217,7 +217,7 @@ mod tests {
 
     /// Tells a server that knows the new token something.
     async fn told(authorize: Slow) -> Result<(), LinkError> {
-        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192 });
+        let (pool, mut accepted) = Pool::in_memory(Bounds { header_bytes: 8192, connections: 8 });
         tokio::spawn(async move {
             while let Some(mut stream) = accepted.recv().await {
                 tokio::spawn(async move {

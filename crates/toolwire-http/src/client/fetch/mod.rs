@@ -183,7 +183,7 @@ impl Fetcher {
         let dialer = dialer.with_filter(request.filter.clone());
         #[cfg(feature = "client-tls")]
         let dialer = self.secured(dialer)?;
-        Ok(Pool::new(dialer, Bounds { header_bytes: MAX_HEADER_BYTES }))
+        Ok(Pool::new(dialer, Bounds { header_bytes: MAX_HEADER_BYTES, connections: 1 }))
     }
 
     #[cfg(feature = "client-tls")]

@@ -212,6 +212,12 @@ impl Core {
         }
     }
 
+    /// A message that belongs to no request was larger than a limit allows.
+    pub(super) fn lost(&self, why: &dyn std::fmt::Display) {
+        tracing::warn!(error = %why, "a message of the server was lost");
+        self.inbox.too_large(format_args!("a message of the server was lost: {why}"));
+    }
+
     /// Deals with what is not a message; always `false`.
     fn reject(&self, fault: &EnvelopeFault) -> bool {
         tracing::warn!(%fault, "the server sent something that is not a message");
@@ -242,7 +248,7 @@ impl Core {
             Message::Request(request) => {
                 // Whoever thinks about the answer must not keep the link alive.
                 let core = Arc::downgrade(self);
-                self.inbox.request(request, move |answer| {
+                self.inbox.request(request, asked, move |answer| {
                     if let Some(core) = core.upgrade().filter(|core| !core.is_closed()) {
                         core.post(answer, "an answer");
                     }

@@ -220,7 +220,7 @@ async fn read(
         let event = match event {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(Read::Ended { any, why: "the stream ended before the answer".to_owned() }),
-            Err(StreamFault::TooLarge(error)) => return Err(fault::malformed(error.to_string())),
+            Err(error @ StreamFault::TooLarge(_)) => return Err(fault::too_large("event_bytes", error)),
             Err(error @ StreamFault::Broken(_)) => return Ok(Read::Ended { any, why: error.to_string() }),
         };
         any = true;

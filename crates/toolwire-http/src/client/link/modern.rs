@@ -249,7 +249,7 @@ async fn read(core: &Core, call: &Call, mut stream: Box<EventStream>, feed: Opti
             Err(error @ crate::client::events::StreamFault::Broken(_)) => {
                 return Err(fault::cut_off(error.to_string()).into());
             }
-            Err(error) => return Err(fault::malformed(error.to_string()).into()),
+            Err(error) => return Err(fault::too_large("event_bytes", error).into()),
         };
         if event.data.is_empty() {
             continue;

@@ -119,7 +119,7 @@ async fn read(core: &Arc<Core>, mut stream: Box<EventStream>, bookmark: &mut Boo
             Ok(Some(event)) => core.accept(&event.data.into(), None),
             Ok(None) => break,
             Err(error @ StreamFault::TooLarge(_)) => {
-                tracing::warn!(%error, "a message of the server was lost");
+                core.lost(&error);
                 false
             }
             Err(error @ StreamFault::Broken(_)) => {

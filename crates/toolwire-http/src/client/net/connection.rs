@@ -10,6 +10,7 @@ use hyper::{
     client::conn::{TrySendError, http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{dial::Dialed, error::NetError, origin::Target, tcp::KEEP_ALIVE};
 
@@ -21,6 +22,8 @@ pub(super) type Outgoing = Request<Full<Bytes>>;
 pub(crate) struct Bounds {
     /// The largest head of a response, in bytes.
     pub(crate) header_bytes: usize,
+    /// How many connections there are at once.
+    pub(crate) connections: usize,
 }
 
 /// A connection.
@@ -39,8 +42,13 @@ pub(super) struct Http2 {
 }
 
 impl Connection {
-    /// Begins to speak HTTP. The connection is driven by a task that ends when nobody has a part in it any more.
-    pub(super) async fn open(dialed: Dialed, bounds: Bounds) -> Result<Self, NetError> {
+    /// Begins to speak HTTP. The connection is driven by a task that ends when nobody has a part in it any more, and
+    /// keeps the `place` of the connection until then.
+    pub(super) async fn open(
+        dialed: Dialed,
+        bounds: Bounds,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Self, NetError> {
         let io = TokioIo::new(dialed.stream);
         if dialed.http2 {
             let header_bytes = u32::try_from(bounds.header_bytes).unwrap_or(u32::MAX);
@@ -51,6 +59,7 @@ impl Connection {
                 .handshake(io)
                 .await?;
             tokio::spawn(async move {
+                let _place = place;
                 if let Err(error) = driving.await {
                     tracing::debug!(%error, "a connection ended");
                 }
@@ -60,6 +69,7 @@ impl Connection {
         let (sender, driving) =
             http1::Builder::new().max_header_size(bounds.header_bytes).handshake(io).await?;
         tokio::spawn(async move {
+            let _place = place;
             if let Err(error) = driving.with_upgrades().await {
                 tracing::debug!(%error, "a connection ended");
             }

@@ -34,6 +34,8 @@ pub enum FetchErrorKind {
     Forbidden,
     /// The request cannot be sent as it is.
     Invalid,
+    /// All connections that there may be are in use.
+    Busy,
 }
 
 /// What is wrong with a certificate.
@@ -72,6 +74,16 @@ impl NetError {
 
     pub(crate) fn connect_timeout(after: Duration) -> Self {
         Self::unsent(Kind::Timeout, format!("no connection was made within {}", Shown(after)))
+    }
+
+    /// All connections were in use for this long.
+    pub(super) fn no_place(connections: usize, after: Duration) -> Self {
+        let text = format!(
+            "as many connections are in use as the limit `connections` allows ({connections}), and none was free \
+             within {}",
+            Shown(after)
+        );
+        Self::unsent(Kind::Busy, text)
     }
 
     /// The server closed one connection after the other before the request was sent.

@@ -23,6 +23,8 @@ pub(super) struct Idle {
     /// Counts the rounds of the one who closes old connections. It takes the place of a clock.
     round: u32,
     pub(super) sweeper: Option<AbortHandle>,
+    /// How many requests wait for a connection, because there may be no more of them.
+    pub(super) wanted_by: usize,
 }
 
 struct Waiting {

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     net::IpAddr,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -13,6 +14,7 @@ use http_body_util::Full;
 use hyper::{body::Incoming, client::conn::http1::SendRequest};
 use tokio::{
     runtime::Handle,
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
 
@@ -45,12 +47,17 @@ struct Inner {
     idle: Mutex<Idle>,
     /// Held while a connection is made that all others may be able to share.
     dialing: tokio::sync::Mutex<()>,
+    /// One for each connection that there may be.
+    places: Arc<Semaphore>,
+    /// Told when a connection waits that somebody wants.
+    returned: Notify,
 }
 
 impl Pool {
     pub(crate) fn new(dialer: Dialer, bounds: Bounds) -> Self {
         let (idle, dialing) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { dialer, bounds, idle, dialing }))
+        let places = Arc::new(Semaphore::new(bounds.connections.clamp(1, Semaphore::MAX_PERMITS)));
+        Self(Arc::new(Inner { dialer, bounds, idle, dialing, places, returned: Notify::new() }))
     }
 
     /// Connections are pipes whose other ends are handed to the test.
@@ -141,9 +148,40 @@ impl Pool {
             if self.0.dialer.may_find_http2() {
                 return self.shared_connection().await;
             }
-            Connection::open(self.0.dialer.dial().await?, self.0.bounds).await
+            self.one_more().await
         })
         .await
+    }
+
+    /// A new connection, or one that was given back while there could be no more of them.
+    async fn one_more(&self) -> Result<Connection, NetError> {
+        let limit = self.0.dialer.timeout();
+        let place = match Arc::clone(&self.0.places).try_acquire_owned() {
+            Ok(place) => place,
+            Err(_) => match timeout(limit, self.wait()).await {
+                Ok(Room::Given(connection)) => return Ok(connection),
+                Ok(Room::Place(place)) => place,
+                Err(_) => return Err(NetError::no_place(self.0.bounds.connections, limit)),
+            },
+        };
+        Connection::open(self.0.dialer.dial().await?, self.0.bounds, place).await
+    }
+
+    /// Waits until a connection is given back, or one of them ends.
+    async fn wait(&self) -> Room {
+        let _wanting = Wanting::new(&self.0.idle);
+        loop {
+            let mut returned = pin!(self.0.returned.notified());
+            // Listen before looking, or one that is given back between the two would go unnoticed.
+            returned.as_mut().enable();
+            if let Some(given) = lock(&self.0.idle).take() {
+                return Room::Given(given);
+            }
+            tokio::select! {
+                () = returned => {}
+                Ok(place) = Arc::clone(&self.0.places).acquire_owned() => return Room::Place(place),
+            }
+        }
     }
 
     /// The first connection decides for all who wait for one: they share it, or each makes its own.
@@ -161,7 +199,7 @@ impl Pool {
         if only_http1 {
             drop(turn);
         }
-        let connection = Connection::open(self.0.dialer.dial().await?, self.0.bounds).await?;
+        let connection = self.one_more().await?;
         lock(&self.0.idle).note(&connection);
         if connection.is_http2() {
             self.keep_sweeping();
@@ -199,11 +237,14 @@ impl Pool {
     }
 
     fn put(&self, sender: SendRequest<Full<Bytes>>) {
-        let swept = {
+        let (swept, wanted) = {
             let mut idle = lock(&self.0.idle);
             idle.put(sender);
-            idle.sweeper.is_some()
+            (idle.sweeper.is_some(), idle.wanted_by > 0)
         };
+        if wanted {
+            self.0.returned.notify_one();
+        }
         if !swept {
             self.keep_sweeping();
         }
@@ -217,6 +258,28 @@ impl Pool {
             let pool = Arc::downgrade(&self.0);
             idle.sweeper = Some(runtime.spawn(sweep(pool)).abort_handle());
         }
+    }
+}
+
+/// What a request that had to wait for a connection gets.
+enum Room {
+    Given(Connection),
+    Place(OwnedSemaphorePermit),
+}
+
+/// A request that waits for a connection.
+struct Wanting<'a>(&'a Mutex<Idle>);
+
+impl<'a> Wanting<'a> {
+    fn new(idle: &'a Mutex<Idle>) -> Self {
+        lock(idle).wanted_by += 1;
+        Self(idle)
+    }
+}
+
+impl Drop for Wanting<'_> {
+    fn drop(&mut self) {
+        lock(self.0).wanted_by -= 1;
     }
 }
 

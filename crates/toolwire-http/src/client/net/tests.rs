@@ -19,7 +19,7 @@ use super::{
     *,
 };
 
-const BOUNDS: Bounds = Bounds { header_bytes: 8 * 1024 };
+const BOUNDS: Bounds = Bounds { header_bytes: 8 * 1024, connections: 2 * MAX_IDLE };
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
 type Accepted = UnboundedReceiver<DuplexStream>;
@@ -158,6 +158,41 @@ async fn only_so_many_connections_wait_for_their_next_request() {
     }
     assert_eq!(responses.join_all().await.len(), MAX_IDLE + 3);
     assert_eq!(pool.idle_connections(), MAX_IDLE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_are_only_so_many_connections_and_whoever_needs_one_waits_for_it() {
+    let (pool, mut accepted) = Pool::in_memory(Bounds { connections: 2, ..BOUNDS });
+    let asked = |pool: &Pool| {
+        let pool = pool.clone();
+        tokio::spawn(async move { Ok::<_, NetError>(read(send(&pool).await?).await) })
+    };
+    let first = [asked(&pool), asked(&pool)];
+    let (mut one, mut two) = (accepted.recv().await.unwrap(), accepted.recv().await.unwrap());
+    take(&mut one).await;
+    take(&mut two).await;
+    // Two more have to wait, and both get what the first two give back: a connection, and the place of one that ends.
+    let more = [asked(&pool), asked(&pool)];
+    yield_now().await;
+    assert!(accepted.try_recv().is_err());
+    one.write_all(HELLO).await.unwrap();
+    take(&mut one).await;
+    two.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello").await.unwrap();
+    let mut three = accepted.recv().await.unwrap();
+    take(&mut three).await;
+
+    // Whoever waits in vain is told why.
+    let before = Instant::now();
+    let error = send(&pool).await.unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (Kind::Busy, false));
+    assert!(error.to_string().contains("the limit `connections` allows (2)"), "{error}");
+    assert_eq!(before.elapsed(), Duration::from_secs(10));
+
+    one.write_all(HELLO).await.unwrap();
+    three.write_all(HELLO).await.unwrap();
+    for request in first.into_iter().chain(more) {
+        assert_eq!(request.await.unwrap().unwrap(), "hello");
+    }
 }
 
 #[tokio::test]

@@ -79,8 +79,8 @@ impl Body {
     }
 
     /// Keeps the note that a request is open until the body has been taken.
-    pub(crate) fn hold(&mut self, request: Option<OpenRequest>) {
-        self.request = request;
+    pub(crate) fn hold(&mut self, request: OpenRequest) {
+        self.request = Some(request);
     }
 
     /// Says how many bytes a stream has in memory from the start.

@@ -108,13 +108,13 @@ async fn on_http2_the_last_piece_is_short_and_does_not_keep_the_others() {
         ),
     ] {
         let mut body = Body::full(vec![b'x'; length]);
-        body.hold(Some(Activity::new().stream()));
+        body.hold(Activity::new().stream());
         assert_eq!(lengths(&mut body).await, expected, "{length}");
     }
     let whole = Bytes::from(vec![b'x'; STREAM_PIECE_BYTES]);
     let memory = whole.as_ptr_range();
     let mut body = Body::full(whole);
-    body.hold(Some(Activity::new().stream()));
+    body.hold(Activity::new().stream());
     assert!(memory.contains(&next(&mut body).await.unwrap().as_ptr()));
     assert!(!memory.contains(&next(&mut body).await.unwrap().as_ptr()));
 }

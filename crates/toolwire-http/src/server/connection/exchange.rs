@@ -54,7 +54,7 @@ impl Exchanges {
         if self.late {
             request.extensions_mut().insert(Late);
         }
-        Answering { answer: self.service.call_at(self.local, None, request), open: Some(open) }
+        Answering { answer: self.service.call_at(self.local, request), open: Some(open) }
     }
 }
 
@@ -69,7 +69,9 @@ impl Future for Answering {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         let Ok(mut response) = ready!(self.answer.as_mut().poll(task));
-        response.body_mut().hold(self.open.take());
+        if let Some(open) = self.open.take() {
+            response.body_mut().hold(open);
+        }
         Poll::Ready(Ok(response))
     }
 }

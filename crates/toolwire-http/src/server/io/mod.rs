@@ -5,8 +5,6 @@ mod replay;
 
 pub(crate) use activity::{Activity, OpenRequest, Patience};
 pub(crate) use replay::{HttpVersion, Replay};
-// What `service.rs` calls it.
-pub(crate) use OpenRequest as Serving;
 
 use std::{
     future::Future,

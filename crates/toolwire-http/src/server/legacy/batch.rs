@@ -7,7 +7,7 @@ use toolwire_server::{Extensions, engine::Incoming};
 use toolwire_transport::ledger::{Account, Charge};
 
 use super::{
-    endpoint::{LegacyEndpoint, Prepared, SessionLookup},
+    endpoint::{LegacyEndpoint, LegacyRequest, Prepared, SessionLookup},
     post_response::{PostResponse, ResponseFormat},
 };
 use crate::server::{Body, Principal, edge::Head, read::Accepts, response};
@@ -49,11 +49,16 @@ impl LegacyEndpoint {
             match (item, &post) {
                 (Incoming::Request(request, origin), Some(post)) => {
                     let id = request.id.clone();
-                    let (session, extensions) = (session.clone(), extensions.clone());
-                    let charge = ledger.empty_charge(Account::RequestBytes);
-                    let prepared =
-                        self.prepare(post, session, request, peek, origin, extensions, &ledger, charge);
-                    match prepared {
+                    let asked = LegacyRequest {
+                        request,
+                        peek,
+                        origin,
+                        session: session.clone(),
+                        extensions: extensions.clone(),
+                        ledger: &ledger,
+                        charge: ledger.empty_charge(Account::RequestBytes),
+                    };
+                    match self.prepare(post, asked) {
                         Prepared::Call(running) => running.start().await,
                         Prepared::Answered(answer) => post.answer(answer.body).await,
                         Prepared::Refused(denial) => post.answer(write_error(Some(&id), &denial.error)).await,

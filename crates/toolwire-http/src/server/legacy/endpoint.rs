@@ -116,22 +116,15 @@ impl LegacyEndpoint {
     }
 
     /// Starts a request.
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
     pub(crate) fn post(
         &self,
-        request: Request,
-        peek: Box<Peek>,
-        origin: RequestOrigin,
-        session: Option<Arc<HttpSession>>,
+        asked: LegacyRequest<'_>,
         accepts: Accepts,
-        extensions: Extensions,
-        ledger: &Ledger,
-        bytes: Charge,
     ) -> ControlFlow<Response<Body>, PendingResponse> {
-        let id = request.id.clone();
+        let id = asked.request.id.clone();
         let format = ResponseFormat { batch: false, accepts };
-        let post = PostResponse::new(session.clone(), format, &self.config, 1, ledger, None);
-        match self.prepare(&post, session, request, peek, origin, extensions, ledger, bytes) {
+        let post = PostResponse::new(asked.session.clone(), format, &self.config, 1, asked.ledger, None);
+        match self.prepare(&post, asked) {
             Prepared::Call(running) => ControlFlow::Continue(PendingResponse::Call(running)),
             Prepared::Answered(answer) if accepts.json || answer.status != 200 => {
                 ControlFlow::Break(response::encoded(answer))
@@ -171,23 +164,13 @@ impl LegacyEndpoint {
     }
 
     /// Takes a request in, and enters it in its session.
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of one request")]
-    pub(super) fn prepare(
-        &self,
-        post: &Arc<PostResponse>,
-        session: Option<Arc<HttpSession>>,
-        request: Request,
-        peek: Box<Peek>,
-        origin: RequestOrigin,
-        mut extensions: Extensions,
-        ledger: &Ledger,
-        bytes: Charge,
-    ) -> Prepared {
+    pub(super) fn prepare(&self, post: &Arc<PostResponse>, asked: LegacyRequest<'_>) -> Prepared {
+        let LegacyRequest { request, peek, origin, session, mut extensions, ledger, charge } = asked;
         if session.as_ref().is_some_and(|session| session.version().has(Feature::PollingStreams)) {
             extensions.insert(LegacyStream::new(post, self.reconnects.clone()));
         }
         let ledger = session.as_ref().map_or(ledger, |session| session.session.ledger());
-        let arrival = Arrival::charged(ledger, bytes, extensions);
+        let arrival = Arrival::charged(ledger, charge, extensions);
         let call = match Call::new(&self.server, request, peek, origin, arrival) {
             Ok(call) => call,
             Err(answered) => return Prepared::Answered(answered),
@@ -277,6 +260,19 @@ impl LegacyEndpoint {
             (None, _) => Err(Denial::of(&Fault::SessionRequired)),
         }
     }
+}
+
+/// A request as it has come in, and everything that is known of it.
+pub(crate) struct LegacyRequest<'a> {
+    pub(crate) request: Request,
+    pub(crate) peek: Box<Peek>,
+    pub(crate) origin: RequestOrigin,
+    pub(crate) session: Option<Arc<HttpSession>>,
+    pub(crate) extensions: Extensions,
+    /// Whom it is counted against, if there is no session.
+    pub(crate) ledger: &'a Ledger,
+    /// What is charged for its bytes.
+    pub(crate) charge: Charge,
 }
 
 /// A request on its way to a handler, or past it.

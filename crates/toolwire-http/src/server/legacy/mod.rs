@@ -28,7 +28,7 @@ mod sessions;
 mod sse2024;
 mod stream;
 
-pub(crate) use endpoint::LegacyEndpoint;
+pub(crate) use endpoint::{LegacyEndpoint, LegacyRequest};
 pub use event_log::{EventLog, EventLogLimits, LoggedEvent, MemoryEventLog};
 pub use handle::LegacyStream;
 pub use id::{SessionId, StreamKey};

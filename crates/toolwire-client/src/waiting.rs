@@ -1,7 +1,11 @@
 //! The bytes that wait in a client: what a server has sent and nobody has taken yet.
 //!
-//! There is one ledger for each connection, so that a server cannot have more by spreading what it sends over many
-//! requests, listeners and questions.
+//! They are counted for each connection, so that a server cannot have more by spreading what it sends over many requests,
+//! listeners and questions.
+//!
+//! This is not the waiting of `toolwire-transport`, by which servers refuse what is too much for a caller or the process. A
+//! client has asked for what it gets: an answer that is alone is never refused, whatever its size, what can be told in
+//! fewer words gives way to it, and whoever reads waits until there is room.
 
 use std::sync::{
     Arc,
@@ -18,7 +22,7 @@ const OVERHEAD: usize = 128;
 
 /// Counts the bytes that wait, and refuses what would be too many.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct WaitingBytes {
     used: AtomicUsize,
     limit: usize,
     /// Told when less than half of the limit is in use again.
@@ -34,7 +38,7 @@ pub(crate) enum Share {
     Quarter,
 }
 
-impl Ledger {
+impl WaitingBytes {
     pub(crate) fn new(limit: usize) -> Self {
         Self { used: AtomicUsize::new(0), limit, room: Notify::new() }
     }
@@ -66,7 +70,7 @@ impl Ledger {
     /// The same with a guard that releases them.
     pub(crate) fn guard(self: &Arc<Self>, text: usize, share: Share) -> Option<Charge> {
         let bytes = self.charge(text, share)?;
-        Some(Charge { ledger: Arc::clone(self), bytes })
+        Some(Charge { waiting: Arc::clone(self), bytes })
     }
 
     /// Gives back what [`charge`](Self::charge) gave.
@@ -99,13 +103,13 @@ impl Ledger {
 /// Bytes that are accounted for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    ledger: Arc<Ledger>,
+    waiting: Arc<WaitingBytes>,
     bytes: usize,
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.ledger.release(self.bytes);
+        self.waiting.release(self.bytes);
     }
 }
 
@@ -115,41 +119,41 @@ mod tests {
 
     #[test]
     fn what_can_be_left_out_leaves_room_for_answers() {
-        let ledger = Arc::new(Ledger::new(4000));
-        let first = ledger.guard(900 - OVERHEAD, Share::Quarter).unwrap();
-        assert!(ledger.guard(200, Share::Quarter).is_none());
-        let answer = ledger.guard(3100 - OVERHEAD, Share::All).unwrap();
-        assert_eq!(ledger.used(), 4000);
-        assert!(ledger.is_crowded());
-        assert!(ledger.guard(0, Share::All).is_none());
+        let waiting = Arc::new(WaitingBytes::new(4000));
+        let first = waiting.guard(900 - OVERHEAD, Share::Quarter).unwrap();
+        assert!(waiting.guard(200, Share::Quarter).is_none());
+        let answer = waiting.guard(3100 - OVERHEAD, Share::All).unwrap();
+        assert_eq!(waiting.used(), 4000);
+        assert!(waiting.is_crowded());
+        assert!(waiting.guard(0, Share::All).is_none());
         drop((first, answer));
-        assert_eq!(ledger.used(), 0);
+        assert_eq!(waiting.used(), 0);
     }
 
     #[test]
     fn one_answer_of_any_size_fits_when_nothing_else_waits() {
-        let ledger = Arc::new(Ledger::new(1000));
-        assert!(ledger.guard(5000, Share::Quarter).is_none());
-        let large = ledger.guard(5000, Share::All).unwrap();
-        assert!(ledger.guard(1, Share::All).is_none());
-        assert!(Arc::new(Ledger::new(10)).guard(usize::MAX, Share::All).is_some());
+        let waiting = Arc::new(WaitingBytes::new(1000));
+        assert!(waiting.guard(5000, Share::Quarter).is_none());
+        let large = waiting.guard(5000, Share::All).unwrap();
+        assert!(waiting.guard(1, Share::All).is_none());
+        assert!(Arc::new(WaitingBytes::new(10)).guard(usize::MAX, Share::All).is_some());
         drop(large);
-        assert_eq!(ledger.used(), 0);
+        assert_eq!(waiting.used(), 0);
     }
 
     #[tokio::test]
     async fn whoever_reads_waits_until_something_was_taken() {
-        let ledger = Arc::new(Ledger::new(1000));
-        let half = ledger.guard(600, Share::All).unwrap();
-        let waiting = tokio::spawn({
-            let ledger = Arc::clone(&ledger);
-            async move { ledger.room().await }
+        let waiting = Arc::new(WaitingBytes::new(1000));
+        let half = waiting.guard(600, Share::All).unwrap();
+        let reader = tokio::spawn({
+            let waiting = Arc::clone(&waiting);
+            async move { waiting.room().await }
         });
         for _ in 0..5 {
             tokio::task::yield_now().await;
         }
-        assert!(!waiting.is_finished());
+        assert!(!reader.is_finished());
         drop(half);
-        waiting.await.unwrap();
+        reader.await.unwrap();
     }
 }
