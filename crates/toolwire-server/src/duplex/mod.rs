@@ -48,6 +48,7 @@ impl Server {
         transport: D,
         extensions: Extensions,
     ) -> Result<(), ServeError> {
+        self.start_tasks();
         let ledger = self.connection_ledger(&self.ledger_for(&extensions));
         let connection = Arc::new(Connection::new(self.clone(), extensions, ledger));
         let _abort = Abort(Arc::clone(&connection));

@@ -61,6 +61,7 @@ impl Server {
 
     /// Resolves when [`shutdown`](Self::shutdown) has been called.
     pub fn until_shutdown(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.start_tasks();
         let shutdown = self.shutting_down().clone();
         async move { shutdown.cancelled().await }
     }

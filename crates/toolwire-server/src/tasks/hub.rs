@@ -1,0 +1,158 @@
+//! Who waits for a task to change.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{broadcast, watch};
+use toolwire_store::{SessionKey, TaskId};
+
+/// How many changes wait for somebody who follows all of them. Whoever is slower is told that there were more.
+const FEED: usize = 1024;
+
+/// The waits for changes of tasks on this node. A hundred of them cost the store as much as one.
+#[derive(Clone, Debug)]
+pub(crate) struct Watches(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    watched: Mutex<HashMap<TaskId, Watched>>,
+    feed: broadcast::Sender<Changed>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    /// Grows with each change that may have been.
+    changes: watch::Sender<u64>,
+    watchers: usize,
+    /// What the store said last.
+    rev: Option<Option<u64>>,
+}
+
+/// A task that may have changed, and the session that it was created in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub(crate) id: TaskId,
+    pub(crate) session: Option<SessionKey>,
+}
+
+impl Watches {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Inner { watched: Mutex::default(), feed: broadcast::channel(FEED).0 }))
+    }
+
+    /// Waits for changes of a task from now on.
+    pub(crate) fn watch(&self, id: TaskId) -> Watch {
+        let mut watched = self.lock();
+        let entry = watched.entry(id).or_insert_with(|| Watched {
+            changes: watch::channel(0).0,
+            watchers: 0,
+            rev: None,
+        });
+        entry.watchers += 1;
+        let changes = entry.changes.subscribe();
+        Watch { id, changes, watches: self.clone() }
+    }
+
+    /// Every task that may have changed, from now on.
+    #[expect(dead_code, reason = "for those who push changes to clients")]
+    pub(crate) fn feed(&self) -> broadcast::Receiver<Changed> {
+        self.0.feed.subscribe()
+    }
+
+    /// A task may have changed.
+    pub(super) fn changed(&self, id: TaskId, session: Option<SessionKey>) {
+        if let Some(watched) = self.lock().get(&id) {
+            watched.changes.send_modify(|changes| *changes += 1);
+        }
+        // That nobody follows is no error.
+        let _ = self.0.feed.send(Changed { id, session });
+    }
+
+    /// Any task may have changed.
+    pub(super) fn all_changed(&self) {
+        for watched in self.lock().values() {
+            watched.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// The tasks that somebody waits for.
+    pub(super) fn ids(&self) -> Vec<TaskId> {
+        self.lock().keys().copied().collect()
+    }
+
+    /// Takes over what the store says, and wakes those for whom it is news.
+    pub(super) fn compare(&self, id: TaskId, rev: Option<u64>) {
+        if let Some(watched) = self.lock().get_mut(&id)
+            && watched.rev.replace(rev) != Some(rev)
+        {
+            watched.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Watched>> {
+        self.0.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A wait for changes of one task.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    id: TaskId,
+    changes: watch::Receiver<u64>,
+    watches: Watches,
+}
+
+impl Watch {
+    /// Resolves when the task may have changed since this was made, or since it last resolved; at the latest two seconds
+    /// after it has, also if wakes get lost.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped before it is ready has missed nothing.
+    pub(crate) async fn changed(&mut self) {
+        // The sender is in the table as long as this is.
+        let _ = self.changes.changed().await;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut watched = self.watches.lock();
+        if let Some(entry) = watched.get_mut(&self.id) {
+            entry.watchers -= 1;
+            if entry.watchers == 0 {
+                watched.remove(&self.id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_before_the_wait_is_not_missed_and_nothing_is_left_behind() {
+        let watches = Watches::new();
+        let (one, two) = (TaskId::from_bytes([1; 24]), TaskId::from_bytes([2; 24]));
+        let mut first = watches.watch(one);
+        let mut second = watches.watch(one);
+        let mut other = watches.watch(two);
+        watches.changed(one, None);
+        first.changed().await;
+        second.changed().await;
+        watches.compare(one, Some(4));
+        first.changed().await;
+        watches.compare(one, Some(4));
+        let waits = tokio::time::timeout(std::time::Duration::ZERO, other.changed()).await;
+        assert!(waits.is_err(), "it is about another task");
+        second.changed().await;
+        let waits = tokio::time::timeout(std::time::Duration::ZERO, first.changed()).await;
+        assert!(waits.is_err(), "the same revision is no change");
+        watches.all_changed();
+        other.changed().await;
+        drop((first, second, other));
+        assert!(watches.lock().is_empty());
+    }
+}

@@ -1,0 +1,1 @@
+//! Telling clients of changes of their tasks.
