@@ -166,14 +166,16 @@ impl Journal {
         }
         // An answer to what was asked before under this key is not an answer to this.
         self.now.answers.remove(key);
-        if !self.open.iter().any(|open| open.key == key) {
+        let new = !self.open.iter().any(|open| open.key == key);
+        if new {
             self.open.push(Open { key: key.to_owned(), request: request.clone() });
         }
         // A handler that waits where it is may be polled any number of times.
         if !self.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
             self.waiting.push(waker.clone());
         }
-        if let Some(driver) = &self.driver {
+        // Only for what is new, or a handler that waits where it is would never come to rest.
+        if new && let Some(driver) = &self.driver {
             driver.wake_by_ref();
         }
         Lookup::Open

@@ -190,7 +190,8 @@ impl Driven {
                 if self.begin_writing(task) {
                     continue;
                 }
-                if self.base.cx.journal().is_settled(task.waker()) && !self.is_held_for_all() {
+                let settled = self.base.cx.journal().is_settled(task.waker());
+                if settled && !self.is_held_for_all() {
                     return Poll::Ready(Turn::Settled);
                 }
             }
