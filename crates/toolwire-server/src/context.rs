@@ -273,9 +273,9 @@ impl Context {
             .map_err(|error| RpcError::invalid_params(format!("{}: {error}", self.0.method)))
     }
 
-    /// Whether the request stays open to carry changes.
+    /// Whether the request stays open until something happens.
     pub(crate) fn is_listener(&self) -> bool {
-        self.0.method.known() == Some(Method::Listen)
+        self.0.method.known().is_some_and(|method| method.info().open_ended)
     }
 
     /// The media type that the resource being read was registered with.

@@ -23,7 +23,7 @@ pub(crate) use asking::Asking;
 pub use elicit::{Elicit, ElicitUrl, UrlAnswer};
 pub use extract::{Ask, Question};
 pub(crate) use journal::{Journal, Waits};
-pub(crate) use live::Asks;
+pub(crate) use live::{Asks, write_question};
 pub use need_input::NeedInput;
 pub(crate) use need_input::live_rounds;
 pub use nonces::{MemoryNonces, NonceStore};

@@ -21,7 +21,7 @@ pub(crate) use clock::AskingTime;
 pub use detached::DetachedRun;
 pub use ends_at::EndsAt;
 pub use origin::{Incoming, RequestOrigin, join_answers};
-pub use session::Session;
+pub use session::{Delivery, Session};
 pub(crate) use slow::SlowRoutes;
 
 pub use crate::admission::{Refusal, Requests};

@@ -5,11 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use toolwire_store::{SessionKey, TaskId};
 
-/// How many changes wait for somebody who follows all of them. Whoever is slower is told that there were more.
-const FEED: usize = 1024;
+use crate::Notifier;
 
 /// The waits for changes of tasks on this node. A hundred of them cost the store as much as one.
 #[derive(Clone, Debug)]
@@ -18,7 +17,8 @@ pub(crate) struct Watches(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     watched: Mutex<HashMap<TaskId, Watched>>,
-    feed: broadcast::Sender<Changed>,
+    /// Tells sessions and listeners.
+    notifier: Notifier,
 }
 
 #[derive(Debug)]
@@ -30,16 +30,9 @@ struct Watched {
     rev: Option<Option<u64>>,
 }
 
-/// A task that may have changed, and the session that it was created in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Changed {
-    pub(crate) id: TaskId,
-    pub(crate) session: Option<SessionKey>,
-}
-
 impl Watches {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Inner { watched: Mutex::default(), feed: broadcast::channel(FEED).0 }))
+    pub(super) fn new(notifier: Notifier) -> Self {
+        Self(Arc::new(Inner { watched: Mutex::default(), notifier }))
     }
 
     /// Waits for changes of a task from now on.
@@ -55,25 +48,21 @@ impl Watches {
         Watch { id, changes, watches: self.clone() }
     }
 
-    /// Every task that may have changed, from now on.
-    #[expect(dead_code, reason = "for those who push changes to clients")]
-    pub(crate) fn feed(&self) -> broadcast::Receiver<Changed> {
-        self.0.feed.subscribe()
-    }
-
     /// A task may have changed.
     pub(super) fn changed(&self, id: TaskId, session: Option<SessionKey>) {
         if let Some(watched) = self.lock().get(&id) {
             watched.changes.send_modify(|changes| *changes += 1);
         }
-        // That nobody follows is no error.
-        let _ = self.0.feed.send(Changed { id, session });
+        self.0.notifier.task_changed(id, session);
     }
 
     /// Any task may have changed.
     pub(super) fn all_changed(&self) {
         for watched in self.lock().values() {
             watched.changes.send_modify(|changes| *changes += 1);
+        }
+        for id in self.ids() {
+            self.0.notifier.task_changed(id, None);
         }
     }
 
@@ -84,10 +73,15 @@ impl Watches {
 
     /// Takes over what the store says, and wakes those for whom it is news.
     pub(super) fn compare(&self, id: TaskId, rev: Option<u64>) {
-        if let Some(watched) = self.lock().get_mut(&id)
-            && watched.rev.replace(rev) != Some(rev)
-        {
-            watched.changes.send_modify(|changes| *changes += 1);
+        let news = self.lock().get_mut(&id).is_some_and(|watched| {
+            let news = watched.rev.replace(rev) != Some(rev);
+            if news {
+                watched.changes.send_modify(|changes| *changes += 1);
+            }
+            news
+        });
+        if news {
+            self.0.notifier.task_changed(id, None);
         }
     }
 
@@ -134,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_before_the_wait_is_not_missed_and_nothing_is_left_behind() {
-        let watches = Watches::new();
+        let watches = Watches::new(Notifier::default());
         let (one, two) = (TaskId::from_bytes([1; 24]), TaskId::from_bytes([2; 24]));
         let mut first = watches.watch(one);
         let mut second = watches.watch(one);

@@ -6,6 +6,7 @@
 //! it. Nothing here is part of a program that has no tasks: it is reached by [`Tasks`], whose only maker is called by
 //! those who want some.
 
+mod asker;
 mod carry;
 mod detach;
 mod gate;
@@ -29,16 +30,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use toolwire_protocol::journal::Entry;
-use toolwire_store::Store;
+use toolwire_protocol::{Response, journal::Entry};
+use toolwire_store::{Owner, SessionKey, Store, TaskId};
+use toolwire_transport::BoxFuture;
 
 pub(crate) use carry::Carrier;
 pub(crate) use gate::Gate;
+pub(crate) use hub::Watch;
 pub(crate) use policy::TaskOffer;
 pub use policy::TaskPolicy;
+pub(crate) use serve::check_extension;
+pub(crate) use watch::{Answering, Glance, Look, SessionTasks, Told, owner_of};
 
 use crate::{
-    Context, Limits, Server, StateKeys, ToolRoute, ask::AskError, handler::Answer, server::WeakServer,
+    Caller, CallerId, Context, Limits, Server, StateKeys, ToolRoute, ask::AskError, handler::Answer,
+    server::WeakServer,
 };
 use service::TaskService;
 
@@ -71,6 +77,23 @@ pub(crate) trait Tasks: fmt::Debug + Send + Sync {
 
     /// Answers what is about tasks: `tasks/get` and its siblings.
     fn serve(self: Arc<Self>, cx: Context) -> Answer;
+
+    /// What the tasks are known by that are made in the session of this caller, if it has one.
+    fn session_key(&self, caller: &Caller) -> Option<SessionKey>;
+
+    /// Has changes of a task told by the notifier of the server, at the latest two seconds after them, until it is dropped.
+    fn follow(&self, id: TaskId) -> Watch;
+
+    /// Looks at a task. `None` if there is nothing to see for whoever looks.
+    fn look_at(self: Arc<Self>, look: Look) -> BoxFuture<'static, Option<Glance>>;
+
+    /// Takes the response of a client to a question of a task. Gives other responses back.
+    fn take_answer(
+        self: Arc<Self>,
+        owner: Owner,
+        caller: CallerId,
+        response: Response,
+    ) -> Result<Answering, Response>;
 }
 
 /// What the context of a call has that may become a task, or is one.

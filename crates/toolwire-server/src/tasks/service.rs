@@ -11,21 +11,27 @@ use tokio::{
     task::AbortHandle,
     time::{Instant, timeout},
 };
-use toolwire_protocol::{ErrorCode, RawJson, RpcError, journal::Entry, wire::JsonObject};
+use toolwire_protocol::{ErrorCode, Feature, RawJson, Response, RpcError, journal::Entry, wire::JsonObject};
 use toolwire_store::{
     Answer as StoredAnswer, Answered, Cancelled, NodeId, Outcome, Owner, Quota, SessionKey, Store,
     StoreError, TaskHead, TaskId, TaskNote, TaskStore, TaskView, memory::MemoryStore,
 };
 
+use toolwire_transport::BoxFuture;
+
 use super::{
-    Carrier, Parts, Tasks, detach, heart,
+    Answering, Carrier, Glance, Look, Parts, Tasks,
+    asker::{self, Askers},
+    detach, heart,
     hub::{Watch, Watches},
     runs::Runs,
     serve,
     vault::{Part, TaskVault, Vault, VaultError},
+    watch::{Tokens, owner_of},
 };
 use crate::{
-    Caller, CallerScope, Context, Limits, Server, ToolRoute, ask::random, handler::Answer, server::WeakServer,
+    Caller, CallerId, CallerScope, Context, Limits, Reply, Server, ToolRoute, ask::random, handler::Answer,
+    server::WeakServer,
 };
 
 /// How long a store has for one operation before it counts as out of reach.
@@ -48,6 +54,10 @@ pub(crate) struct TaskService {
     pub(super) ready: Arc<Notify>,
     /// Something that runs here may be lost.
     pub(super) suspects: Arc<Notify>,
+    /// Who waits for the result of what, and is asked meanwhile.
+    pub(super) askers: Askers,
+    /// What sessions want to be told the progress of their tasks with.
+    pub(super) tokens: Tokens,
     server: WeakServer,
     heart: Mutex<Option<AbortHandle>>,
     /// When the store was last found out of reach.
@@ -65,7 +75,9 @@ impl TaskService {
             vault: Arc::new(Vault::new(&keys, &name)),
             carriers,
             runs: Arc::new(Runs::new(&limits)),
-            watches: Watches::new(),
+            watches: Watches::new(server.upgrade().map(|server| server.notify().clone()).unwrap_or_default()),
+            askers: Askers::default(),
+            tokens: Tokens::default(),
             ready: Arc::default(),
             suspects: Arc::default(),
             limits,
@@ -120,21 +132,12 @@ impl TaskService {
 
     /// Whom tasks of this caller belong to.
     pub(crate) fn owner(cx: &Context) -> Owner {
-        match cx.principal() {
-            Some(principal) => Owner::Principal(*principal.key().as_bytes()),
-            None if Self::is_local(cx) => Owner::Local(None),
-            None => Owner::Anonymous,
-        }
+        owner_of(&cx.0.extensions)
     }
 
     /// Whether the caller can be told apart from others, so that it may see a list of its tasks.
     pub(crate) fn is_identified(cx: &Context) -> bool {
         Self::owner(cx) != Owner::Anonymous
-    }
-
-    /// A pipe that nobody but its two ends can use. What comes over a network has an address.
-    fn is_local(cx: &Context) -> bool {
-        cx.0.connection.is_some() && cx.caller_key().is_none()
     }
 
     /// For whom tasks of this caller are counted: strangers by their addresses.
@@ -169,11 +172,6 @@ impl TaskService {
     /// Waits for changes of a task from now on.
     pub(crate) fn watch(&self, id: TaskId) -> Watch {
         self.watches.watch(id)
-    }
-
-    /// The changes of all tasks, as far as this node hears of them.
-    pub(crate) fn watches(&self) -> &Watches {
-        &self.watches
     }
 
     /// A task of this owner, if there is one.
@@ -281,12 +279,47 @@ impl Tasks for TaskService {
     }
 
     fn call(self: Arc<Self>, cx: Context, route: Arc<ToolRoute>) -> Answer {
-        detach::call(self, cx, route)
+        let progress = cx.0.peek.progress_token().filter(|_| cx.0.version.has(Feature::CoreTasks)).cloned();
+        let Some(token) = progress else { return detach::call(self, cx, route) };
+        let answer = detach::call(Arc::clone(&self), cx, route);
+        Box::pin(async move {
+            let reply = answer.await?;
+            if let Reply::Task(created) = &reply
+                && let Ok(id) = created.task.task_id.parse()
+            {
+                self.tokens.keep(id, token);
+            }
+            Ok(reply)
+        })
     }
 
     fn serve(self: Arc<Self>, cx: Context) -> Answer {
         Arc::clone(&self).start();
         serve::serve(self, cx)
+    }
+
+    fn session_key(&self, caller: &Caller) -> Option<SessionKey> {
+        self.session(caller)
+    }
+
+    fn follow(&self, id: TaskId) -> Watch {
+        self.watch(id)
+    }
+
+    fn look_at(self: Arc<Self>, look: Look) -> BoxFuture<'static, Option<Glance>> {
+        Box::pin(async move { self.glance(look).await })
+    }
+
+    fn take_answer(
+        self: Arc<Self>,
+        owner: Owner,
+        caller: CallerId,
+        response: Response,
+    ) -> Result<Answering, Response> {
+        if !asker::is_answer(&response) {
+            return Err(response);
+        }
+        Ok(Box::pin(asker::answer(self, owner, caller, response)))
     }
 }
 
