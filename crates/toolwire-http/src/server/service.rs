@@ -375,19 +375,22 @@ impl Shared {
                 self.modern(posted, request, peek, origin)
             }
             Incoming::Request(request, origin) => {
+                let open = request.method.known().is_some_and(|method| method.info().open_ended);
+                let parts = Arc::clone(parts);
                 let asked = LegacyRequest {
                     request,
                     peek,
                     origin,
                     session,
-                    extensions: attach(Arc::clone(parts)),
+                    extensions: if open { self.attach_open(parts) } else { attach(parts) },
                     ledger: posted.caller,
                     charge: posted.charge,
                 };
                 self.legacy.post(asked, posted.accepts).map_continue(Asked::Legacy)
             }
             Incoming::Initialize(request) => {
-                ControlFlow::Break(self.legacy.initialize(&request, principal, posted.caller))
+                let extensions = attach(Arc::clone(parts));
+                ControlFlow::Break(self.legacy.initialize(&request, principal, posted.caller, &extensions))
             }
             Incoming::Answered(answer) | Incoming::Unwanted(answer) => {
                 ControlFlow::Break(response::encoded(answer))
@@ -398,12 +401,10 @@ impl Shared {
                 }
                 ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
             }
-            Incoming::Response(answer) => {
-                if let Some(session) = session {
-                    session.deliver(answer);
-                }
-                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
-            }
+            Incoming::Response(answer) => match session.and_then(|session| session.deliver(answer)) {
+                None => ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),
+                Some(storing) => ControlFlow::Continue(Asked::Legacy(PendingResponse::stored(storing))),
+            },
             // Cancelling is done by closing the stream, and nothing else that a modern client could say by a
             // notification is of interest.
             Incoming::Ignored => ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),

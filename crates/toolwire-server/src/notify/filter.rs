@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use serde::ser::Error as _;
 use toolwire_protocol::{
     Method,
     envelope::write_notification,
     wire::{Meta, NotificationParams, ResourceUpdatedNotificationParams, SubscriptionFilter},
 };
+use toolwire_store::TaskId;
 
-use super::Custom;
+use super::{Custom, TaskFilter};
 
 /// Something that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +20,8 @@ pub(crate) enum Change {
     Prompts,
     Resources,
     Updated(String),
+    /// A task, which whoever hears of it has to look at: there is nothing to tell before.
+    Task(TaskId),
     Custom(Custom),
 }
 
@@ -29,6 +33,7 @@ impl Change {
             Self::Prompts => Method::PromptListChanged,
             Self::Resources => Method::ResourceListChanged,
             Self::Custom(custom) => return custom.message(meta),
+            Self::Task(_) => return Err(serde_json::Error::custom("a task has to be looked at first")),
             Self::Updated(uri) => {
                 let mut params = ResourceUpdatedNotificationParams::new(uri);
                 params.meta = meta;
@@ -49,6 +54,7 @@ pub(crate) struct Filter {
     pub(crate) resources: bool,
     pub(crate) uris: BTreeSet<String>,
     pub(crate) custom: CustomFilter,
+    pub(crate) tasks: TaskFilter,
 }
 
 /// Which notifications of a server's own a subscriber wants.
@@ -67,7 +73,14 @@ impl Default for CustomFilter {
 impl Filter {
     /// What a legacy client gets without asking.
     pub(crate) fn unsolicited() -> Self {
-        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new(), custom: CustomFilter::All }
+        Self {
+            tools: true,
+            prompts: true,
+            resources: true,
+            uris: BTreeSet::new(),
+            custom: CustomFilter::All,
+            tasks: TaskFilter::default(),
+        }
     }
 
     pub(crate) fn of(wanted: &SubscriptionFilter) -> Self {
@@ -78,6 +91,7 @@ impl Filter {
             resources: on(wanted.resources_list_changed),
             uris: wanted.resource_subscriptions.iter().flatten().cloned().collect(),
             custom: CustomFilter::Named(wanted.extra.iter().map(|(name, _)| name.to_owned()).collect()),
+            tasks: TaskFilter::default(),
         }
     }
 
@@ -100,6 +114,7 @@ impl Filter {
             Change::Resources => self.resources,
             Change::Updated(uri) => self.covering(uri).is_some(),
             Change::Custom(custom) => self.wants_custom(custom.method()),
+            Change::Task(id) => self.tasks.has(id),
         }
     }
 }

@@ -9,6 +9,7 @@ mod custom;
 mod filter;
 mod reader;
 mod subscriber;
+mod tasks;
 
 use std::{
     collections::BTreeSet,
@@ -25,6 +26,7 @@ pub use custom::NotifyError;
 pub(crate) use filter::{Change, CustomFilter, Filter};
 pub(crate) use reader::Reader;
 pub(crate) use subscriber::Subscriber;
+pub(crate) use tasks::TaskFilter;
 
 /// Tells clients about changes. Cheap to clone.
 ///

@@ -8,6 +8,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{Change, Custom, Filter, Notifier, Reader, custom::Waiting};
+use crate::Principal;
 
 /// How many changes wait for one subscriber until it is no longer told which resources below its URI have changed, only
 /// that some have. Otherwise one who subscribes to everything and reads nothing would be kept everything for.
@@ -43,7 +44,12 @@ impl Subscriber {
 
     /// Says whether the subscriber will hear of it.
     pub(super) fn offer(&self, change: &Change) -> bool {
-        if !self.update(|filter| filter.wants(change)) {
+        self.offer_if(change, |_| false)
+    }
+
+    /// The same for a change that the subscriber may want for another reason, too.
+    pub(super) fn offer_if(&self, change: &Change, wanted: impl FnOnce(&mut Filter) -> bool) -> bool {
+        if !self.update(|filter| filter.wants(change) || wanted(filter)) {
             return false;
         }
         let change = match change {
@@ -53,6 +59,8 @@ impl Subscriber {
                 let Some(above) = above else { return false };
                 Change::Updated(above)
             }
+            // Whoever does not read hears of it when it asks.
+            Change::Task(_) if self.is_full() => return false,
             change => change.clone(),
         };
         self.pending().insert(change);
@@ -75,6 +83,11 @@ impl Subscriber {
     /// Says for whom changes are read.
     pub(crate) fn read_by(&self, reader: Reader) {
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+    }
+
+    /// For whom changes are read, if that is known.
+    pub(crate) fn principal(&self) -> Option<Principal> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.principal().cloned()
     }
 
     /// Whether the change is of something that does not exist for whoever reads.

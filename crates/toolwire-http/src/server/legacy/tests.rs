@@ -31,7 +31,7 @@ fn initialize_response(endpoint: &LegacyEndpoint) -> Response<Body> {
     }});
     let message = Message::parse(&message.to_string().into()).unwrap();
     let Message::Request(request) = message else { panic!("not a request") };
-    endpoint.initialize(&request, None, endpoint.server.ledger())
+    endpoint.initialize(&request, None, endpoint.server.ledger(), &Extensions::default())
 }
 
 /// Sends `initialize`; gives the headers of the new session, or the status.
