@@ -258,7 +258,7 @@ impl Draft {
         let token = Token::from_bytes(random().map_err(no_randomness)?);
         let vault = service.vault(id);
         let request = request(service, cx, route, policy, &vault)?;
-        let run = Arc::new(TaskRun::new(id, TaskService::owner(cx), 1, policy.is_live()));
+        let run = Arc::new(TaskRun::new(id, 1, policy.is_live()));
         // From here on what is recorded waits for the task. Nothing falls between, because the journal is locked.
         let (entries, folded) = {
             let journal = cx.journal();

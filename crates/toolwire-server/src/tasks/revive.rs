@@ -78,7 +78,7 @@ pub(super) fn start(
 async fn run(service: Arc<TaskService>, server: Server, claimed: Claimed, sent: Pulse, place: RunPlace) {
     let lease = claimed.lease;
     let live = claimed.request.live;
-    let run = Arc::new(TaskRun::new(lease.id, claimed.owner, claimed.attempt, live));
+    let run = Arc::new(TaskRun::new(lease.id, claimed.attempt, live));
     run.begin(lease, claimed.now_ms, sent);
     let registered = service.runs.add(&run);
     let route = server.catalog().tools.get_for_all(&claimed.request.tool).cloned();

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::oneshot, time::Instant};
 use toolwire_protocol::journal::Entry;
-use toolwire_store::{Lease, Owner, TaskId};
+use toolwire_store::{Lease, TaskId};
 
 use super::{Recorded, Run};
 use crate::ask::AskError;
@@ -17,7 +17,6 @@ use crate::ask::AskError;
 /// A run of a task on this node, from its claim to its end.
 pub(super) struct TaskRun {
     pub(super) id: TaskId,
-    pub(super) owner: Owner,
     attempt: u32,
     live: bool,
     /// Known when the task has been stored.
@@ -97,8 +96,8 @@ impl StoreClock {
 }
 
 impl TaskRun {
-    pub(super) fn new(id: TaskId, owner: Owner, attempt: u32, live: bool) -> Self {
-        Self { id, owner, attempt, live, lease: OnceLock::new(), state: Mutex::default() }
+    pub(super) fn new(id: TaskId, attempt: u32, live: bool) -> Self {
+        Self { id, attempt, live, lease: OnceLock::new(), state: Mutex::default() }
     }
 
     /// The task is stored, and this run has its lease, which was asked for at `sent`.
@@ -240,7 +239,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_time_of_the_store_goes_on_between_two_renewals() {
-        let run = TaskRun::new(TaskId::from_bytes([1; 24]), Owner::Anonymous, 1, false);
+        let run = TaskRun::new(TaskId::from_bytes([1; 24]), 1, false);
         assert_eq!(run.renewed(Pulse::now(), 1_000), 0);
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(run.now_ms(), 6_000);
@@ -252,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_reason_to_end_counts() {
-        let run = TaskRun::new(TaskId::from_bytes([1; 24]), Owner::Anonymous, 1, false);
+        let run = TaskRun::new(TaskId::from_bytes([1; 24]), 1, false);
         run.end(End::Fenced);
         run.end(End::Lost);
         assert_eq!(run.poll_end(&Task::from_waker(Waker::noop())), Some(End::Fenced));

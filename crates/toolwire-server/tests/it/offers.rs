@@ -130,7 +130,8 @@ async fn tasks_are_announced_as_each_revision_does() {
     }
     let answer = Wire::connect(&server).ask(&modern(1, "server/discover", json!({}))).await;
     announced.push(answer["result"]["capabilities"].clone());
-    let core = json!({"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}});
+    // Whoever is at the other end of a pipe can be told apart from others, and may see a list.
+    let core = json!({"tasks": {"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}}});
     let extension = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     assert_eq!(announced, [json!({}), core, extension]);
 }

@@ -54,7 +54,7 @@ async fn what_is_wrong_with_the_arguments_is_said_at_once_or_by_the_task_of_a_cl
     let mut core = Wire::connect_as(&server, Some(ada()));
     core.handshake("2025-11-25", json!({})).await;
     for name in ["add", "raw"] {
-        let answer = core.ask(&core_call(name, json!({"b": 2}))).await;
+        let answer = ask(&mut core, &core_call(name, json!({"b": 2}))).await;
         assert_eq!(answer["result"]["task"]["status"], "working", "{answer}");
         let ended = bench.ended(task_id(&answer)).await;
         assert!(ended.head.is_error, "{ended:?}");
@@ -113,11 +113,11 @@ async fn tools_that_are_tasks_only_refuse_those_who_cannot_deal_with_tasks() {
         "{refused}"
     );
     let mut core = Wire::legacy(&server, "2025-11-25").await;
-    let refused = core.ask(&request(1, "tools/call", json!({"name": "must"}))).await;
+    let refused = ask(&mut core, &request(1, "tools/call", json!({"name": "must"}))).await;
     assert_eq!(refused["error"]["code"], -32601, "{refused}");
-    let refused = core.ask(&core_call("plain", json!({}))).await;
+    let refused = ask(&mut core, &core_call("plain", json!({}))).await;
     assert_eq!(refused["error"]["code"], -32601, "it has no tasks: {refused}");
-    let listed = core.ask(&request(1, "tools/list", json!({}))).await;
+    let listed = ask(&mut core, &request(1, "tools/list", json!({}))).await;
     assert_eq!(listed["result"]["tools"][0]["execution"]["taskSupport"], "required", "{listed}");
     assert!(listed["result"]["tools"][1].get("execution").is_none(), "{listed}");
     let mut older = Wire::legacy(&server, "2025-06-18").await;
@@ -200,7 +200,7 @@ async fn what_is_asked_before_the_handler_runs_is_asked_before_there_is_a_task()
     // A client that asked for a task gets one, and the question is one of the task.
     let mut core = Wire::connect_as(&server, Some(ada()));
     core.handshake("2025-11-25", json!({"elicitation": {}})).await;
-    let id = task_id(&core.ask(&core_call("greet", json!({}))).await);
+    let id = task_id(&ask(&mut core, &core_call("greet", json!({}))).await);
     assert_eq!(bench.asked(id).await, ["UserName"]);
     bench.answer(id, "UserName", json!({"name": "Bob"})).await;
     bench.when(id, |view| view.open.iter().any(|open| open.key == "sure")).await;
@@ -219,7 +219,7 @@ async fn a_task_goes_on_without_its_connection_and_knows_who_asked_for_it() {
     let server = bench.builder().tool(tool("whoami", whoami).task(TaskPolicy::optional())).build().unwrap();
     let mut core = Wire::connect_as(&server, Some(ada()));
     core.handshake("2025-11-25", json!({"elicitation": {}})).await;
-    let id = task_id(&core.ask(&core_call("whoami", json!({}))).await);
+    let id = task_id(&ask(&mut core, &core_call("whoami", json!({}))).await);
     drop(core);
     assert_eq!(bench.asked(id).await, ["name"]);
     bench.answer(id, "name", json!({"name": "me"})).await;

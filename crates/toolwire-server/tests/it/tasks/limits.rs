@@ -36,7 +36,7 @@ async fn a_caller_has_so_many_tasks_and_is_then_served_without_or_told() {
     core.handshake("2025-11-25", json!({})).await;
     client.start("may").await;
     client.start("may").await;
-    let refused = core.ask(&core_call("may", json!({}))).await;
+    let refused = ask(&mut core, &core_call("may", json!({}))).await;
     assert_eq!(refused["error"]["code"], -32603, "who asks for a task gets one or an error: {refused}");
 }
 

@@ -97,7 +97,7 @@ impl Modern {
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.0.ask(&call(tool, arguments)).await
+        ask(&mut self.0, &call(tool, arguments)).await
     }
 
     /// Calls a tool whose call becomes a task.
@@ -116,6 +116,17 @@ fn call(tool: &str, arguments: Value) -> Value {
 /// A call of 2025-11-25 that asks for a task.
 fn core_call(tool: &str, arguments: Value) -> Value {
     request(1, "tools/call", json!({"name": tool, "arguments": arguments, "task": {"ttl": 60_000}}))
+}
+
+/// Asks, and takes the answer from among what else the server has to say.
+async fn ask(wire: &mut Wire, message: &Value) -> Value {
+    wire.send(message).await;
+    loop {
+        let received = wire.receive().await;
+        if received.get("id") == Some(&message["id"]) {
+            return received;
+        }
+    }
 }
 
 fn task_id(answer: &Value) -> TaskId {

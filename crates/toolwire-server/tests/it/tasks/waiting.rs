@@ -234,12 +234,15 @@ async fn live_work_waits_where_it_is_and_is_not_run_again() {
             format!("{run} {a}{b}{c}")
         }
     };
-    let server =
-        bench.builder().tool(tool("work", work).task(TaskPolicy::required().live())).build().unwrap();
+    let server = bench
+        .builder()
+        .tool(tool("work", work).task(TaskPolicy::required().live().run_time(seconds(600))))
+        .build()
+        .unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     assert_eq!(bench.asked(id).await, ["a"]);
-    tokio::time::sleep(seconds(7200)).await;
+    tokio::time::sleep(seconds(3000)).await;
     bench.answer(id, "a", json!({"name": "x"})).await;
     bench.when(id, |view| view.open.len() == 2).await;
     bench.answer(id, "c", json!({"name": "z"})).await;
