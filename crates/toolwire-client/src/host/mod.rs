@@ -7,36 +7,39 @@ mod request_queue;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
 };
 
+use bytes::Bytes;
 use serde::Deserialize;
 use toolwire_protocol::{
-    Method, Notification, Params, RawJson, Request, RequestId, RpcError,
+    Method, MethodName, Notification, Params, RawJson, Request, RequestId, RpcError,
     caching::{CacheChange, ResponseCache},
     envelope::{write_error, write_response},
     wire::{
         ClientCapabilities, InputRequest, LoggingMessageNotificationParams, Meta,
-        ResourceUpdatedNotificationParams, SubscriptionsAcknowledgedNotificationParams,
+        ResourceUpdatedNotificationParams, SubscriptionsAcknowledgedNotificationParams, TaskMetadata,
     },
 };
 
 pub use elicit::{Elicit, ElicitReply};
+pub(crate) use handler_clock::HandlerClock;
 pub(crate) use handlers::{Handlers, quietly};
 
 use crate::{
-    client::Restoration,
+    client::{Restoration, TaskSupports},
     clock::Clock,
     connect::{ConnectionState, Facts},
-    ledger::{Ledger, Share},
+    ledger::{Charge, Ledger, Share},
     limits::ClientLimits,
     listen::{Change, Hub},
     lock::lock,
     observe::Observer,
     settings::Settings,
+    task::{self, HostedTasks, Watchers},
 };
-use handler_clock::HandlerClock;
-use request_queue::{Answer, RequestQueue, Waiting};
+pub(crate) use request_queue::Reply;
+use request_queue::{RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
@@ -51,6 +54,12 @@ pub(crate) struct Host {
     pub(crate) hub: Hub,
     pub(crate) restoration: Restoration,
     pub(crate) handler_clock: HandlerClock,
+    /// Who follows which task.
+    pub(crate) watchers: Arc<Watchers>,
+    /// Whether the server never tells of tasks by itself.
+    pub(crate) no_task_news: AtomicBool,
+    pub(crate) supports: TaskSupports,
+    hosted: HostedTasks,
 }
 
 impl Host {
@@ -67,6 +76,10 @@ impl Host {
             hub: Hub::new(ledger, settings.limits.listeners),
             restoration: Restoration::default(),
             handler_clock: HandlerClock::default(),
+            watchers: Arc::default(),
+            no_task_news: AtomicBool::new(false),
+            supports: TaskSupports::default(),
+            hosted: HostedTasks::default(),
         }
     }
 
@@ -81,6 +94,11 @@ impl Host {
 
     pub(crate) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
         self.handlers.capabilities(facts)
+    }
+
+    /// Whether this client has to do with tasks at all.
+    pub(crate) fn follows_tasks(&self) -> bool {
+        !self.handlers.without_tasks
     }
 
     /// The version was agreed on.
@@ -101,7 +119,7 @@ impl Host {
     }
 
     /// Takes a request of the server in.
-    pub(crate) fn request(this: &Arc<Self>, request: Request, answer: Answer) {
+    pub(crate) fn request(this: &Arc<Self>, request: Request, answer: impl FnOnce(Bytes) + Send + 'static) {
         let method = request.method.known();
         if this.facts.get().is_some_and(|facts| !facts.server_requests) {
             tracing::warn!(method = %request.method, "a server of this version must not send requests");
@@ -111,13 +129,80 @@ impl Host {
         } else {
             // What it weighs is known before it is decoded.
             let charge = this.ledger.guard(request.params.text().len(), Share::Quarter);
+            let id = request.id.clone();
+            let reply: Reply = Box::new(move |outcome| {
+                answer(match outcome {
+                    Ok(result) => respond(&id, result.text()),
+                    Err(error) => write_error(Some(&id), &error),
+                });
+            });
+            if let Some(method) = method.filter(|method| this.runs_tasks() && is_about_tasks(*method)) {
+                return this.hosted.serve(this, method, &request, reply);
+            }
             match question(&request) {
-                Ok(question) => {
-                    RequestQueue::accept(this, Waiting { id: request.id, question, answer, charge });
-                }
-                Err(error) => answer(write_error(Some(&request.id), &error)),
+                Ok(question) => match task::wish(&question).filter(|_| this.may_become_task(&question)) {
+                    Some(wish) => {
+                        let wish = wish.clone();
+                        Self::begin_task(this, &wish, question, reply, charge);
+                    }
+                    None => RequestQueue::accept(this, Waiting { id: request.id, question, reply, charge }),
+                },
+                Err(error) => reply(Err(error)),
             }
         }
+    }
+
+    /// Whether a server may have questions answered as tasks of this client.
+    fn runs_tasks(&self) -> bool {
+        let facts = self.facts.get();
+        facts.is_some_and(|facts| facts.core_tasks && self.handlers.capabilities(*facts).tasks.is_some())
+    }
+
+    fn may_become_task(&self, question: &InputRequest) -> bool {
+        let handled = match question {
+            InputRequest::Elicit(_) => self.handlers.elicit.is_some(),
+            InputRequest::CreateMessage(_) => self.handlers.sample.is_some(),
+            _ => false,
+        };
+        handled && self.runs_tasks()
+    }
+
+    /// Answers a question by and by: the server is told of the task at once.
+    fn begin_task(
+        this: &Arc<Self>,
+        wish: &TaskMetadata,
+        question: InputRequest,
+        reply: Reply,
+        charge: Option<Charge>,
+    ) {
+        let task = match this.hosted.begin(this, wish) {
+            Ok(task) => task,
+            Err(error) => return reply(Err(error)),
+        };
+        let (host, task_id) = (Arc::downgrade(this), task.task_id.clone());
+        let id = task::queue_id(&task_id);
+        reply(task::created(task));
+        let end: Reply = Box::new(move |outcome| {
+            if let Some(host) = host.upgrade() {
+                host.hosted.end(&host, &task_id, outcome);
+            }
+        });
+        RequestQueue::accept(this, Waiting { id, question, reply: end, charge });
+    }
+
+    /// Nobody wants the answer to a question any more.
+    pub(crate) fn stop(&self, id: &RequestId) {
+        RequestQueue::cancel(self, id);
+    }
+
+    /// Sends a notification by and by, if the server can be reached.
+    pub(crate) fn notify(&self, method: MethodName, message: Bytes) {
+        let Some(client) = self.restoration.client() else { return };
+        tokio::spawn(async move {
+            if let Err(error) = client.requester().notify(&method, message).await {
+                tracing::debug!(%error, "a notification was not sent");
+            }
+        });
     }
 
     /// Takes a notification in: the cache first, so that whoever is woken does not find what is void.
@@ -139,6 +224,8 @@ impl Host {
                     self.changed(change, CacheChange::Resource(&updated.uri), params);
                 }
             }
+            Method::TaskStatus | Method::TaskChanged => self.watchers.changed(params),
+            Method::Progress => self.watchers.progress(params),
             Method::LoggingMessage => {
                 if let Ok(message) = params.decode::<LoggingMessageNotificationParams>() {
                     self.handlers.log(message);
@@ -158,6 +245,7 @@ impl Host {
                 }
                 if let Ok(Cancelled { id }) = params.decode() {
                     RequestQueue::cancel(self, &id);
+                    self.hosted.cancelled(&id);
                     self.hub.cancelled(&id);
                 }
             }
@@ -167,6 +255,9 @@ impl Host {
 
     fn changed(&self, change: Change, void: CacheChange<'_>, params: &Params) {
         lock(&self.cache).invalidate(void);
+        if matches!(change, Change::Tools) {
+            self.supports.forget();
+        }
         self.hub.publish(tag_of(params).as_ref(), &change);
         self.handlers.change(change);
     }
@@ -174,12 +265,14 @@ impl Host {
     /// The connection was lost, and another will take its place.
     pub(crate) fn interrupted(&self, why: &str) {
         RequestQueue::interrupt(self);
+        self.hosted.clear();
         self.handlers.connection(ConnectionState::Lost(why.to_owned()));
     }
 
     /// Another connection has taken the place of the one that was lost, and nothing is known to it.
     pub(crate) fn restored(&self) {
         lock(&self.cache).clear();
+        self.supports.forget();
         self.handlers.connection(ConnectionState::Restored);
         self.restoration.begin();
     }
@@ -187,6 +280,7 @@ impl Host {
     /// The connection is over.
     pub(crate) fn closed(&self, why: &str) {
         RequestQueue::close(self);
+        self.hosted.clear();
         self.hub.closed(why);
         self.handlers.connection(ConnectionState::Closed(why.to_owned()));
     }
@@ -196,6 +290,11 @@ impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("facts", &self.facts).finish_non_exhaustive()
     }
+}
+
+/// Whether a request is about tasks of this client.
+const fn is_about_tasks(method: Method) -> bool {
+    matches!(method, Method::GetTask | Method::GetTaskPayload | Method::ListTasks | Method::CancelTask)
 }
 
 /// What a request of the server asks, in the form that both eras share.
@@ -222,7 +321,7 @@ fn tag_of(params: &Params) -> Option<RequestId> {
     params.decode::<Tagged>().ok()?.meta?.subscription_id()
 }
 
-fn respond(id: &RequestId, result: &str) -> bytes::Bytes {
+fn respond(id: &RequestId, result: &str) -> Bytes {
     let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(result.as_bytes());
         Ok(())

@@ -5,18 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
-use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
+use toolwire_protocol::{RawJson, RequestId, RpcError, wire::InputRequest};
 
-use super::{Host, respond};
+use super::Host;
 use crate::{
     ledger::{Charge, WAITING_BYTES},
     lock::lock,
 };
 
-/// Sends the response to one request.
-pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
+/// Takes what one request came to.
+pub(crate) type Reply = Box<dyn FnOnce(Result<RawJson, RpcError>) + Send>;
 
 /// The requests that are being answered and those that wait for it.
 #[derive(Default)]
@@ -32,7 +31,7 @@ pub(super) struct RequestQueue {
 pub(super) struct Waiting {
     pub(super) id: RequestId,
     pub(super) question: InputRequest,
-    pub(super) answer: Answer,
+    pub(super) reply: Reply,
     /// What it weighs until it is answered; `None` when there is no room for it.
     pub(super) charge: Option<Charge>,
 }
@@ -63,7 +62,7 @@ impl RequestQueue {
             busy("queued_server_requests")
         };
         drop(queue);
-        (request.answer)(write_error(Some(&request.id), &refusal));
+        (request.reply)(Err(refusal));
     }
 
     /// The server no longer wants an answer.
@@ -117,7 +116,7 @@ fn busy(limit: &str) -> RpcError {
 /// Answers one request, and then those that wait.
 async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
-    while let Some((Waiting { id, question, answer, charge }, cancelled)) = begun {
+    while let Some((Waiting { id, question, reply, charge }, cancelled)) = begun {
         let outcome = {
             let _running = host.handler_clock.begin();
             tokio::select! {
@@ -127,8 +126,7 @@ async fn worker(host: Arc<Host>, first: Begun) {
             }
         };
         match outcome {
-            Some(Ok(result)) => answer(respond(&id, result.text())),
-            Some(Err(error)) => answer(write_error(Some(&id), &error)),
+            Some(outcome) => reply(outcome),
             None => tracing::debug!(%id, "the server cancelled its request"),
         }
         drop(charge);

@@ -41,14 +41,14 @@ impl Inbox {
     /// A request of the server; `answer` is called with the whole response, unless the request is cancelled.
     pub fn request(&self, request: Request, answer: impl FnOnce(Bytes) + Send + 'static) {
         match self.host.observer().cloned() {
-            None => Host::request(&self.host, request, Box::new(answer)),
+            None => Host::request(&self.host, request, answer),
             Some(observer) => {
                 observer.received_request(&request);
                 let answer = move |message: Bytes| {
                     observer.sent(message.clone());
                     answer(message);
                 };
-                Host::request(&self.host, request, Box::new(answer));
+                Host::request(&self.host, request, answer);
             }
         }
     }
