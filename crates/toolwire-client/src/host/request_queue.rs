@@ -125,9 +125,10 @@ async fn worker(host: Arc<Host>, first: Begun) {
                 _ = cancelled => None,
             }
         };
-        match outcome {
-            Some(outcome) => reply(outcome),
-            None => tracing::debug!(%id, "the server cancelled its request"),
+        if let Some(outcome) = outcome {
+            reply(outcome);
+        } else {
+            tracing::debug!(%id, "the server cancelled its request");
         }
         drop(charge);
         begun = lock(&host.queue).next(&id);

@@ -170,6 +170,21 @@ impl TaskHandle {
         Box::pin(Follow::new(self).run()).await
     }
 
+    /// The same, and calls `tell` with how the task stands, whenever that has changed.
+    ///
+    /// # Errors
+    /// As [`result`](Self::result).
+    pub async fn result_with(&self, mut tell: impl FnMut(&TaskState) + Send) -> Result<CallOutcome, Error> {
+        let mut last = None;
+        let tell = |state: &TaskState| {
+            if last.as_ref() != Some(state) {
+                last = Some(state.clone());
+                tell(state);
+            }
+        };
+        Box::pin(Follow::new(self).publishing(tell).run()).await
+    }
+
     /// How it stands, again and again until its end: pushed where the server does so, and asked for at its pace
     /// otherwise. The client's handlers answer what the task asks meanwhile; what they cannot answer is left to
     /// [`answer`](Self::answer).

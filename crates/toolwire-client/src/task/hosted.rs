@@ -52,7 +52,7 @@ struct Hosted {
     expires: Instant,
     outcome: Option<Result<RawJson, RpcError>>,
     /// What the outcome weighs.
-    _charge: Option<Charge>,
+    charge: Option<Charge>,
     waiting: Vec<(RequestId, Reply)>,
 }
 
@@ -94,7 +94,7 @@ impl HostedTasks {
             task: task.clone(),
             expires: now + ttl,
             outcome: None,
-            _charge: None,
+            charge: None,
             waiting: Vec::new(),
         };
         state.tasks.insert(task.task_id.clone(), hosted);
@@ -249,7 +249,7 @@ impl State {
         hosted.task.status_message = outcome.as_ref().err().map(|error| error.message.to_string());
         hosted.task.last_updated_at = timestamp(SystemTime::now());
         hosted.outcome = Some(outcome.clone());
-        hosted._charge = charge;
+        hosted.charge = charge;
         Some(Ended { task: hosted.task.clone(), outcome, waiting: std::mem::take(&mut hosted.waiting) })
     }
 

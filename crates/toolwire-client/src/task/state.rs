@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolwire_protocol::wire::{DetailedTask, InputRequest, Task, TaskStatus};
+use toolwire_protocol::wire::{DetailedTask, InputRequest, InputRequests, Task, TaskStatus};
 
 /// How a task stands; from [`TaskHandle::get`](super::TaskHandle::get) and [`Updates`](super::Updates).
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl TaskState {
     /// What it waits for, each question under the key it is [answered](super::TaskHandle::answer) with. Servers of
     /// 2025-11-25 ask in another way, so they list none.
     pub fn questions(&self) -> impl Iterator<Item = (&str, &InputRequest)> {
-        self.0.input_requests.iter().flat_map(|questions| questions.iter())
+        self.0.input_requests.iter().flat_map(InputRequests::iter)
     }
 
     /// For how long after its creation the server keeps it; `None` means without an end. It may change.

@@ -59,7 +59,9 @@ impl Updates {
             latest.put(&state);
         }
         let publish = Arc::clone(&latest);
-        let driver = Box::pin(async move { Follow::new(&task).publishing(&publish).run().await });
+        let driver = Box::pin(async move {
+            Follow::new(&task).leaving_questions().publishing(|state| publish.put(state)).run().await
+        });
         Self { driver: Some(driver), latest, error: None }
     }
 

@@ -23,20 +23,20 @@ async fn ask(script: &mut Script, method: &str, params: Value) -> Value {
     answer
 }
 
-fn form(task: Value) -> Value {
+fn form(task: &Value) -> Value {
     let properties = json!({"name": {"type": "string", "default": "Ada"}});
     json!({"message": "who?", "requestedSchema": {"type": "object", "properties": properties}, "task": task})
 }
 
-fn sample(task: Value) -> Value {
+fn sample(task: &Value) -> Value {
     json!({"messages": [], "maxTokens": 9, "task": task})
 }
 
 /// A client that answers as soon as there are permits.
-async fn gated(limits: ClientLimits) -> (Client, Script, Arc<Semaphore>) {
+async fn gated(limits: &ClientLimits) -> (Client, Script, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let open = Arc::clone(&gate);
-    let builder = builder().limits(limits).on_elicit(move |_| {
+    let builder = builder().limits(*limits).on_elicit(move |_| {
         let gate = Arc::clone(&open);
         async move {
             gate.acquire().await.unwrap().forget();
@@ -81,8 +81,8 @@ async fn the_client_says_which_questions_may_become_tasks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_becomes_a_task_with_all_its_operations() {
-    let (_client, mut script, gate) = gated(ClientLimits::default()).await;
-    let created = ask(&mut script, "elicitation/create", form(json!({"ttl": 60_000}))).await;
+    let (_client, mut script, gate) = gated(&ClientLimits::default()).await;
+    let created = ask(&mut script, "elicitation/create", form(&json!({"ttl": 60_000}))).await;
     let task = &created["result"]["task"];
     let id = task["taskId"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -122,8 +122,8 @@ async fn a_question_becomes_a_task_with_all_its_operations() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_stops_the_handler() {
-    let (_client, mut script, gate) = gated(ClientLimits::default()).await;
-    let created = ask(&mut script, "elicitation/create", form(json!({}))).await;
+    let (_client, mut script, gate) = gated(&ClientLimits::default()).await;
+    let created = ask(&mut script, "elicitation/create", form(&json!({}))).await;
     let id = created["result"]["task"]["taskId"].clone();
     assert_eq!(created["result"]["task"]["ttl"], 3_600_000, "an hour, where nothing is said");
     request(&mut script, "r", "tasks/result", json!({"taskId": id})).await;
@@ -147,7 +147,7 @@ async fn errors_are_kept_and_plain_questions_stay_plain() {
         None => Ok(CreateMessageResult::new(Role::Assistant, Content::text("hm"), "model")),
     });
     let (_client, mut script) = connect(builder, Version::V2025_11_25).await;
-    let created = ask(&mut script, "sampling/createMessage", sample(json!({}))).await;
+    let created = ask(&mut script, "sampling/createMessage", sample(&json!({}))).await;
     let id = created["result"]["task"]["taskId"].clone();
     let told = script.expect("notifications/tasks/status").await;
     assert_eq!(told["params"]["status"], "failed");
@@ -157,22 +157,22 @@ async fn errors_are_kept_and_plain_questions_stay_plain() {
     let plain = ask(&mut script, "sampling/createMessage", json!({"messages": [], "maxTokens": 9})).await;
     assert_eq!(plain["result"]["model"], "model");
     // There is no handler that could take its time.
-    assert_eq!(ask(&mut script, "elicitation/create", form(json!({}))).await["error"]["code"], -32601);
+    assert_eq!(ask(&mut script, "elicitation/create", form(&json!({}))).await["error"]["code"], -32601);
 }
 
 #[tokio::test(start_paused = true)]
 async fn there_are_not_more_tasks_and_they_are_not_kept_longer_than_allowed() {
     let limits = ClientLimits::default().hosted_tasks(3).hosted_task_ttl(Duration::from_secs(60));
-    let (_client, mut script, _gate) = gated(limits).await;
+    let (_client, mut script, _gate) = gated(&limits).await;
     for ttl in [json!(u64::MAX), json!(0), json!(1000)] {
-        let created = ask(&mut script, "elicitation/create", form(json!({"ttl": ttl}))).await;
+        let created = ask(&mut script, "elicitation/create", form(&json!({"ttl": ttl}))).await;
         let kept = created["result"]["task"]["ttl"].as_u64().unwrap();
         assert!((1000..=60_000).contains(&kept), "{kept}");
     }
-    let refused = ask(&mut script, "elicitation/create", form(json!({}))).await;
+    let refused = ask(&mut script, "elicitation/create", form(&json!({}))).await;
     assert!(refused["error"]["message"].as_str().unwrap().contains("hosted_tasks"), "{refused}");
     tokio::time::advance(Duration::from_secs(2)).await;
-    let created = ask(&mut script, "elicitation/create", form(json!({}))).await;
+    let created = ask(&mut script, "elicitation/create", form(&json!({}))).await;
     assert!(created["result"]["task"].is_object());
     // Nor do more requests wait for a result than that.
     let id = created["result"]["task"]["taskId"].clone();

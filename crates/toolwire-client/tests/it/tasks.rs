@@ -190,15 +190,18 @@ async fn questions_are_answered_by_the_usual_handlers_each_key_once() {
     script.expect_silence().await;
 }
 
+/// Counts those that were left.
+struct Left(Arc<AtomicUsize>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_is_watched_while_somebody_thinks_and_what_is_not_asked_any_more_is_left() {
     let left = Arc::new(AtomicUsize::new(0));
-    struct Left(Arc<AtomicUsize>);
-    impl Drop for Left {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
     let count = Arc::clone(&left);
     let builder = builder().on_elicit(move |_| {
         let left = Left(Arc::clone(&count));

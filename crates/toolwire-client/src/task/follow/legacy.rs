@@ -134,7 +134,7 @@ impl Follow<'_> {
 
     /// How often to look while the result is being waited for.
     fn pace(&self, held: &Held) -> Duration {
-        match (held.ended, self.publish) {
+        match (held.ended, &self.publish) {
             (Some(_), _) => RESULT_PATIENCE,
             (None, Some(_)) => self.interval(),
             (None, None) => self.interval().max(SAFETY_POLL),
@@ -185,7 +185,7 @@ impl Follow<'_> {
     }
 
     /// The result has come.
-    fn finish(&self, result: &Params) -> Result<CallOutcome, Error> {
+    fn finish(&mut self, result: &Params) -> Result<CallOutcome, Error> {
         #[derive(Deserialize)]
         struct Related {
             #[serde(rename = "_meta")]
@@ -204,7 +204,8 @@ impl Follow<'_> {
         if let Some(mut task) = self.task.last_task().filter(|task| !task.status.is_terminal()) {
             task.status = if outcome.is_error() { TaskStatus::Failed } else { TaskStatus::Completed };
             task.status_message = None;
-            self.publish(&self.task.learn(task.into())?);
+            let state = self.task.learn(task.into())?;
+            self.publish(&state);
         }
         Ok(outcome)
     }

@@ -12,7 +12,7 @@ use toolwire_protocol::{
 };
 use toolwire_transport::BoxFuture;
 
-use super::{handle::TaskHandle, state::TaskState, updates::Latest};
+use super::{handle::TaskHandle, state::TaskState};
 use crate::{
     client::{CallOutcome, OnProgress},
     error::{Delivery, Error, ErrorKind},
@@ -25,12 +25,15 @@ const USUAL_POLL: Duration = Duration::from_secs(1);
 /// broken without anybody having noticed.
 const SAFETY_POLL: Duration = Duration::from_secs(30);
 
+/// Called with how a task stands.
+type Publish<'a> = Box<dyn FnMut(&TaskState) + Send + 'a>;
+
 /// Somebody who follows a task.
 pub(super) struct Follow<'a> {
     task: &'a TaskHandle,
     /// Whether a question that no handler can answer ends it.
     strict: bool,
-    publish: Option<&'a Latest>,
+    publish: Option<Publish<'a>>,
     progress: Option<&'a mut OnProgress>,
     /// How long it may take, where the caller has said so.
     total: Option<Duration>,
@@ -41,9 +44,14 @@ impl<'a> Follow<'a> {
         Self { task, strict: true, publish: None, progress: None, total: None }
     }
 
-    /// Tells how the task stands, and leaves questions to others that no handler can answer.
-    pub(super) const fn publishing(mut self, latest: &'a Latest) -> Self {
-        self.publish = Some(latest);
+    /// Tells how the task stands.
+    pub(super) fn publishing(mut self, publish: impl FnMut(&TaskState) + Send + 'a) -> Self {
+        self.publish = Some(Box::new(publish));
+        self
+    }
+
+    /// Leaves questions to others that no handler can answer.
+    pub(super) const fn leaving_questions(mut self) -> Self {
         self.strict = false;
         self
     }
@@ -109,9 +117,9 @@ impl<'a> Follow<'a> {
         wanted.min(limits.longest_poll).max(limits.shortest_poll)
     }
 
-    fn publish(&self, state: &TaskState) {
-        if let Some(latest) = self.publish {
-            latest.put(state);
+    fn publish(&mut self, state: &TaskState) {
+        if let Some(publish) = &mut self.publish {
+            quietly(|| publish(state));
         }
     }
 

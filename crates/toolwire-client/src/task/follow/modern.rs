@@ -44,8 +44,8 @@ impl Follow<'_> {
         let client = task.client();
         let shortest = client.settings().limits.shortest_poll;
         let watch = client.host().watchers.watch(task.id());
-        let pushed = AtomicBool::new(false);
-        let mut pushes = pin!(pushes(client, task.id(), &watch, &pushed));
+        let told = AtomicBool::new(false);
+        let mut pushes = pin!(pushes(client, task.id(), &watch, &told));
         let mut may_push = true;
         let mut looking: Look<'_> = None;
         let mut looked = Instant::now();
@@ -69,7 +69,7 @@ impl Follow<'_> {
                                 return end;
                             }
                             self.attend(&state, &mut answering, &unanswerable, thinking)?;
-                            let safety = pushed.load(Ordering::Relaxed).then_some(SAFETY_POLL);
+                            let safety = told.load(Ordering::Relaxed).then_some(SAFETY_POLL);
                             self.interval().max(safety.unwrap_or_default())
                         }
                         Err(error) => trouble.after(client, error)?,
@@ -177,17 +177,17 @@ async fn give(
 }
 
 /// Has the server tell of changes, if it will, and as long as the task is followed.
-async fn pushes(client: &Client, id: &str, watch: &Watch, pushed: &AtomicBool) {
+async fn pushes(client: &Client, id: &str, watch: &Watch, told: &AtomicBool) {
     let never = &client.host().no_task_news;
     let mut attempt = 0;
     while !never.load(Ordering::Relaxed) {
         let agreed = || {
-            pushed.store(true, Ordering::Relaxed);
+            told.store(true, Ordering::Relaxed);
             // What changed before it agreed was not told.
             watch.wake();
         };
         let ended = task_news(client, id, agreed).await;
-        pushed.store(false, Ordering::Relaxed);
+        told.store(false, Ordering::Relaxed);
         match ended {
             Ok(()) => watch.wake(),
             Err(error) if error.kind() == ErrorKind::NotAdvertised => never.store(true, Ordering::Relaxed),
