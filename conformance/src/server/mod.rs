@@ -8,6 +8,7 @@ mod input_required;
 mod prompts;
 mod resources;
 mod schemas;
+mod tasks;
 
 use toolwire::{BuildError, Server};
 
@@ -26,6 +27,7 @@ pub fn server() -> Result<Server, BuildError> {
         .routes(asking::routes())
         .routes(elicitation::routes())
         .routes(input_required::routes())
+        .routes(tasks::routes())
         .routes(resources::routes())
         .routes(prompts::routes());
     crate::skills::server::serve(server, crate::skills::server::sample()).build()

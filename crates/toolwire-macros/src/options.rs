@@ -1,6 +1,7 @@
 //! What stands in the parentheses of the attribute.
 
 use proc_macro2::TokenStream;
+use quote::quote;
 use syn::{
     Error, Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Result, Token,
     ext::IdentExt,
@@ -25,9 +26,40 @@ pub(crate) struct Options {
     pub(crate) open_world: Option<LitBool>,
     /// What callers must be allowed to do.
     pub(crate) scopes: Vec<LitStr>,
+    /// Whether calls become tasks.
+    pub(crate) task: Option<TaskOption>,
     pub(crate) krate: Path,
     /// Whether the path of the crate was given here.
     pub(crate) krate_given: bool,
+}
+
+/// When a call becomes a task.
+pub(crate) enum TaskOption {
+    Optional(Ident),
+    Required(Ident),
+    /// After so many milliseconds.
+    After(Ident, u64),
+}
+
+impl TaskOption {
+    fn word(&self) -> &Ident {
+        match self {
+            Self::Optional(word) | Self::Required(word) | Self::After(word, _) => word,
+        }
+    }
+
+    /// The setter of the route.
+    pub(crate) fn setter(&self, krate: &Path) -> TokenStream {
+        let policy = quote!(#krate::__private::TaskPolicy);
+        let made = match self {
+            Self::Optional(_) => quote!(#policy::optional()),
+            Self::Required(_) => quote!(#policy::required()),
+            Self::After(_, millis) => {
+                quote!(#policy::after(::core::time::Duration::from_millis(#millis)))
+            }
+        };
+        quote!(.task(#made))
+    }
 }
 
 /// Where the expansion finds the facade unless told otherwise.
@@ -59,6 +91,7 @@ impl Options {
             hints: Vec::new(),
             open_world: None,
             scopes: Vec::new(),
+            task: None,
             krate: default_crate(),
             krate_given: false,
         }
@@ -83,6 +116,14 @@ impl Options {
             "mime_type" => self.mime_type = Some(read_text(option, input)?),
             "open_world" => self.open_world = Some(read_bool(option, input)?),
             "scopes" => self.scopes = read_scopes(option, input)?,
+            "task" | "task_required" | "task_after" => {
+                let task = read_task(option, input)?;
+                if let Some(other) = &self.task {
+                    let message = format!("`{option}` and `{}` exclude each other", other.word());
+                    return Err(Error::new(option.span(), message));
+                }
+                self.task = Some(task);
+            }
             "crate" => {
                 self.krate = read_path(option, input)?;
                 self.krate_given = true;
@@ -224,6 +265,40 @@ fn checked_scope(scope: LitStr) -> Result<LitStr> {
     let message =
         "a scope is up to 128 visible ASCII characters without spaces, quotation marks and backslashes";
     Err(Error::new(scope.span(), message))
+}
+
+/// Reads `task`, `task_required`, or `task_after` with a number of seconds.
+fn read_task(option: &Ident, input: ParseStream<'_>) -> Result<TaskOption> {
+    if option != "task_after" {
+        if input.peek(Token![=]) {
+            let message = format!(
+                "`{option}` takes no value: write just `{option}`, or `task_after = 2` for work that becomes a task \
+                 after two seconds"
+            );
+            return Err(Error::new(input.span(), message));
+        }
+        return Ok(match option == "task" {
+            true => TaskOption::Optional(option.clone()),
+            false => TaskOption::Required(option.clone()),
+        });
+    }
+    let wanted = || format!("`{option}` needs a number of seconds: `{option} = 2` or `{option} = 0.5`");
+    if !input.peek(Token![=]) {
+        return Err(Error::new(option.span(), wanted()));
+    }
+    input.parse::<Token![=]>()?;
+    let seconds = match input.parse::<Lit>() {
+        Ok(Lit::Int(number)) => number.base10_parse::<f64>()?,
+        Ok(Lit::Float(number)) => number.base10_parse::<f64>()?,
+        _ => return Err(Error::new(input.span(), wanted())),
+    };
+    // A day is longer than any request lives.
+    if !(0.0..=86_400.0).contains(&seconds) {
+        return Err(Error::new(option.span(), format!("`{option}` is at most a day, in seconds")));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range above")]
+    let millis = (seconds * 1000.0).round() as u64;
+    Ok(TaskOption::After(option.clone(), millis))
 }
 
 fn read_bool(option: &Ident, input: ParseStream<'_>) -> Result<LitBool> {

@@ -6,6 +6,7 @@ use syn::{Expr, LitStr, Result, ReturnType, ext::IdentExt, spanned::Spanned};
 
 use crate::{
     Annotated, docs,
+    kind::Kind,
     param::{Argument, Param, Role},
 };
 
@@ -73,7 +74,8 @@ fn setters(annotated: &Annotated) -> Result<TokenStream> {
     let hints = &options.hints;
     let scopes = &options.scopes;
     let scopes = (!scopes.is_empty()).then(|| quote!(.scopes([#(#scopes),*])));
-    Ok(quote!(#title #description #mime_type #(.#hints())* #open_world #scopes))
+    let task = options.task.as_ref().map(|task| task.setter(&options.krate));
+    Ok(quote!(#title #description #mime_type #(.#hints())* #open_world #scopes #task))
 }
 
 /// A struct with one field for each argument that brings attributes for serde or schemars.
@@ -177,9 +179,12 @@ fn handler(annotated: &Annotated, private: &TokenStream, locals: &Locals, call: 
             (share.clone(), share)
         })
         .unzip();
+    // Only calls of tools become tasks.
+    let threshold = (annotated.kind == Kind::Tool).then(|| quote!(#cx.threshold().await;));
     let body = quote_spanned! {name.span()=>
         async move {
             #extracted
+            #threshold
             // The function must not keep the request alive by itself.
             ::core::mem::drop((#cx, #signature));
             ::core::result::Result::Ok::<_, #private::Rejection>(#called)

@@ -24,6 +24,8 @@ pub mod framing;
 #[doc(hidden)]
 pub mod headers;
 mod id;
+#[doc(hidden)]
+pub mod journal;
 mod members;
 mod method;
 #[doc(hidden)]
@@ -35,6 +37,8 @@ mod scan;
 pub mod schema;
 #[doc(hidden)]
 pub mod seal;
+#[doc(hidden)]
+pub mod time;
 pub mod uri_template;
 mod version;
 pub mod wire;

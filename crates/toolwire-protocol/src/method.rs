@@ -83,6 +83,8 @@ pub struct MethodInfo {
     pub multi_round_trip: bool,
     /// Whether a complete result carries caching hints (2026-07-28).
     pub cacheable: bool,
+    /// Whether it stays open until something happens, however long that takes.
+    pub open_ended: bool,
 }
 
 impl MethodInfo {
@@ -97,6 +99,7 @@ impl MethodInfo {
             name_header: None,
             multi_round_trip: false,
             cacheable: false,
+            open_ended: false,
         }
     }
 
@@ -117,6 +120,11 @@ impl MethodInfo {
 
     const fn cacheable(mut self) -> Self {
         self.cacheable = true;
+        self
+    }
+
+    const fn open_ended(mut self) -> Self {
+        self.open_ended = true;
         self
     }
 
@@ -201,7 +209,7 @@ methods! {
     Unsubscribe = MethodInfo::new("resources/unsubscribe", Client, Request, V2024_11_05, V2025_11_25)
         .needs(ServerCapability::ResourcesSubscribe);
     /// `subscriptions/listen`
-    Listen = MethodInfo::new("subscriptions/listen", Client, Request, V2026_07_28, V2026_07_28);
+    Listen = MethodInfo::new("subscriptions/listen", Client, Request, V2026_07_28, V2026_07_28).open_ended();
     /// `logging/setLevel`
     SetLevel = MethodInfo::new("logging/setLevel", Client, Request, V2024_11_05, V2025_11_25)
         .needs(ServerCapability::Logging);
@@ -213,7 +221,7 @@ methods! {
         .needs(ServerCapability::Tasks).named_by(NameSource::TaskId);
     /// `tasks/result`
     GetTaskPayload = MethodInfo::new("tasks/result", Both, Request, V2025_11_25, V2025_11_25)
-        .needs(ServerCapability::Tasks);
+        .needs(ServerCapability::Tasks).open_ended();
     /// `tasks/list`
     ListTasks = MethodInfo::new("tasks/list", Both, Request, V2025_11_25, V2025_11_25)
         .needs(ServerCapability::Tasks);
@@ -438,5 +446,6 @@ mod tests {
             named(|i| i.name_header.is_some()),
             ["tools/call", "prompts/get", "resources/read", "tasks/get", "tasks/cancel", "tasks/update"]
         );
+        assert_eq!(named(|i| i.open_ended), ["subscriptions/listen", "tasks/result"]);
     }
 }

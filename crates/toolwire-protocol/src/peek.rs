@@ -34,6 +34,8 @@ pub struct Peek {
     pub arguments: Option<Bytes>,
     /// `inputResponses`, raw.
     pub input_responses: Option<Bytes>,
+    /// `task`, raw and of any type: only one revision knows it, and the others have to ignore it.
+    pub task: Option<Bytes>,
     /// The first member that does not have its type.
     pub fault: Option<PeekFault>,
 }
@@ -169,6 +171,7 @@ impl Peek {
                 let responses = object(bytes, scanner.value()?);
                 put(&mut self.input_responses, fault, "inputResponses", "an object", responses);
             }
+            Some("task") => self.task = nullable(scanner)?.map(|raw| slice(bytes, raw)),
             _ => {
                 scanner.value()?;
             }
@@ -372,6 +375,15 @@ mod tests {
         assert_eq!(meta.fault.unwrap().member, PROTOCOL_VERSION);
         let meta = peek(r#"{"_meta":{"progressToken":1.5}}"#).meta.unwrap();
         assert_eq!(meta.fault.unwrap().member, PROGRESS_TOKEN);
+    }
+
+    #[test]
+    fn a_wish_for_a_task_is_seen_whatever_it_is() {
+        assert_eq!(peek(r#"{"task":{"ttl":5}}"#).task.as_deref(), Some(&br#"{"ttl":5}"#[..]));
+        let odd = peek(r#"{"task":7}"#);
+        assert_eq!((odd.task.as_deref(), odd.fault), (Some(&b"7"[..]), None));
+        assert!(peek(r#"{"task":null}"#).task.is_none());
+        assert!(peek(r#"{"_meta":{"task":{}},"arguments":{"task":{}}}"#).task.is_none());
     }
 
     #[test]

@@ -54,11 +54,15 @@ where
 {
     type Output = Out;
 
-    async fn call(self, _: Context) -> Result<Out, Rejection> {
+    async fn call(self, cx: Context) -> Result<Out, Rejection> {
+        cx.threshold().await;
+        drop(cx);
         in_pool(self.0).await
     }
 
-    fn describe(&self, _: &mut HandlerSpec) {}
+    fn describe(&self, spec: &mut HandlerSpec) {
+        spec.threshold = true;
+    }
 }
 
 macro_rules! impl_handler {

@@ -6,16 +6,17 @@ use std::{
     error::Error,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, RwLock},
+    sync::{Arc, Mutex, OnceLock, RwLock},
 };
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     Method, RawJson, RpcError, ServerCapability, Version,
     classify::Served,
     codec::ResultCodec,
     wire::{CacheHint, Icon, Implementation, JsonObject},
 };
+use toolwire_store::Store;
 
 use crate::{
     Context, Extensions, Group, IntoRoutes, Limits, Notifier, Observer, PromptRoute, Reply, ResourceRoute,
@@ -32,6 +33,7 @@ use crate::{
     output::Telling,
     route::Entry,
     server::Shared,
+    tasks::{self, Carrier, Engine},
 };
 
 /// The description of a server. Made by [`Server::builder`].
@@ -56,6 +58,8 @@ pub struct ServerBuilder {
     /// What is wrong with the rules about scopes.
     problems: Vec<String>,
     observers: Vec<Arc<dyn Observer>>,
+    store: Option<(Store, Engine)>,
+    carriers: Vec<Carrier>,
 }
 
 impl ServerBuilder {
@@ -78,6 +82,8 @@ impl ServerBuilder {
             policy: Policy::default(),
             problems: Vec::new(),
             observers: Vec::new(),
+            store: None,
+            carriers: Vec::new(),
         }
     }
 
@@ -316,6 +322,53 @@ impl ServerBuilder {
         self
     }
 
+    /// Keeps tasks in a store, so that they outlive the process, and replicas that are given the same one are one server.
+    /// Without it they are kept in memory, within limits, and end with the process.
+    ///
+    /// With [`state_keys`](Self::state_keys), everything that a store gets to see of a task but names and times is sealed.
+    ///
+    /// ```
+    /// use toolwire_server::{Server, TaskPolicy, tool};
+    /// use toolwire_store::memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::default().store();
+    /// let replica = |store| {
+    ///     let report = tool("report", || async { "done" }).task(TaskPolicy::optional());
+    ///     Server::builder("reports", "1.0").store(store).tool(report).build()
+    /// };
+    /// let (one, two) = (replica(store.clone()).unwrap(), replica(store).unwrap());
+    /// ```
+    pub fn store(mut self, store: Store) -> Self {
+        self.store = Some((store, tasks::engine));
+        self
+    }
+
+    /// Lets an extension of a request travel with the task that a call becomes, as the tenant it was made for. Everything
+    /// else that a transport attaches, tokens above all, stays with the request.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    /// use toolwire_server::{Extension, Server, TaskPolicy, tool};
+    ///
+    /// #[derive(Clone, Serialize, Deserialize)]
+    /// struct Tenant(String);
+    ///
+    /// async fn report(Extension(tenant): Extension<Tenant>) -> String {
+    ///     tenant.0
+    /// }
+    ///
+    /// let report = || tool("report", report).task(TaskPolicy::optional());
+    /// assert!(Server::builder("reports", "1.0").tool(report()).build().is_err());
+    /// assert!(Server::builder("reports", "1.0").carry::<Tenant>().tool(report()).build().is_ok());
+    /// ```
+    pub fn carry<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static>(mut self) -> Self {
+        let carrier = Carrier::of::<T>();
+        if self.carriers.iter().all(|known| known.id != carrier.id) {
+            self.carriers.push(carrier);
+        }
+        self
+    }
+
     /// Checks the description and makes the server.
     ///
     /// # Errors
@@ -348,10 +401,11 @@ impl ServerBuilder {
         }
         let mut catalog = Catalog::new(served);
         let Group { tools, prompts, resources, templates } = self.routes;
-        fill(&mut catalog, tools, &self.states)?;
-        fill(&mut catalog, prompts, &self.states)?;
-        fill(&mut catalog, resources, &self.states)?;
-        fill(&mut catalog, templates, &self.states)?;
+        let surroundings = Surroundings { states: &self.states, carriers: &self.carriers };
+        fill(&mut catalog, tools, surroundings)?;
+        fill(&mut catalog, prompts, surroundings)?;
+        fill(&mut catalog, resources, surroundings)?;
+        fill(&mut catalog, templates, surroundings)?;
         catalog.settle(&self.announced);
 
         let layers = (!self.layers.is_empty()).then(|| {
@@ -382,6 +436,9 @@ impl ServerBuilder {
             guarded: guarded.into(),
             observers: Observers::new(self.observers),
             principal_sessions: PrincipalSessions::default(),
+            store: self.store,
+            carriers: self.carriers,
+            tasks: OnceLock::new(),
         }))
     }
 }
@@ -389,14 +446,22 @@ impl ServerBuilder {
 fn fill<R: Offered>(
     catalog: &mut Catalog,
     routes: Vec<Arc<R>>,
-    states: &Extensions,
+    surroundings: Surroundings<'_>,
 ) -> Result<(), BuildError> {
     R::registry(catalog).reserve(routes.len());
     for route in routes {
-        BuildError::check(&*route, R::KIND, states)?;
+        BuildError::check(&*route, R::KIND, surroundings)?;
         catalog.add(route).map_err(|route| BuildError::taken(R::KIND, route.key()))?;
     }
     Ok(())
+}
+
+/// What a route finds around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) states: &'a Extensions,
+    /// What travels with a task.
+    pub(crate) carriers: &'a [Carrier],
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -417,7 +482,8 @@ impl BuildError {
         Self(format!("{kind} {key:?} is registered twice"))
     }
 
-    pub(crate) fn check(route: &dyn Entry, kind: &str, states: &Extensions) -> Result<(), Self> {
+    pub(crate) fn check(route: &dyn Entry, kind: &str, surroundings: Surroundings<'_>) -> Result<(), Self> {
+        let Surroundings { states, carriers } = surroundings;
         let (key, needs) = (route.key(), route.needs());
         if key.is_empty() {
             return Err(Self(format!("a {kind} must have a name")));
@@ -427,6 +493,14 @@ impl BuildError {
         }
         if let Some(problem) = needs.problems.first() {
             return Err(Self(format!("{kind} {key:?}: {problem}")));
+        }
+        let carried = |id: &TypeId| carriers.iter().any(|carrier| carrier.id == *id);
+        let mut lost = needs.from_request.iter().filter(|(id, _)| route.has_tasks() && !carried(id));
+        if let Some((_, name)) = lost.next() {
+            return Err(Self(format!(
+                "{kind} {key:?}: its calls may become tasks, which go on without their request, but its handler takes \
+                 {name} from the request; take it as an Option, or add .carry::<…>() to the builder if it is an extension"
+            )));
         }
         match needs.states.iter().find(|(id, _)| !states.has(*id)) {
             Some((_, name)) => Err(Self(format!(

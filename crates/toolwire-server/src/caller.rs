@@ -64,6 +64,11 @@ impl CallerId {
         Self { scope, number: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
+    /// It as bytes, which no other one of this process has.
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        self.number.to_be_bytes()
+    }
+
     /// What it is the identity of.
     pub fn scope(self) -> CallerScope {
         self.scope

@@ -24,6 +24,7 @@ use crate::{
     handler::{FromContext, HandlerSpec, Rejection},
     notify::Custom,
     outbox::Outbox,
+    tasks::{InTask, Run},
 };
 
 /// Everything that belongs to one request: who asks, what for, and the ways back to the caller.
@@ -78,6 +79,8 @@ pub(crate) struct RequestInner {
     pub(crate) asking: Asking,
     /// Where a run that has left its request sends what it has to say.
     pub(crate) detached: OnceLock<Box<Outbox>>,
+    /// What a call has that may become a task.
+    pub(crate) task: OnceLock<Arc<InTask>>,
     /// What is held for the request is charged here.
     pub(crate) ledger: Ledger,
     pub(crate) server: Server,
@@ -126,6 +129,7 @@ impl RequestParts {
             answers: Mutex::default(),
             asking: self.asking,
             detached: OnceLock::new(),
+            task: OnceLock::new(),
             ledger: self.ledger,
             server: self.server,
             lack: Mutex::default(),
@@ -269,9 +273,9 @@ impl Context {
             .map_err(|error| RpcError::invalid_params(format!("{}: {error}", self.0.method)))
     }
 
-    /// Whether the request stays open to carry changes.
+    /// Whether the request stays open until something happens.
     pub(crate) fn is_listener(&self) -> bool {
-        self.0.method.known() == Some(Method::Listen)
+        self.0.method.known().is_some_and(|method| method.info().open_ended)
     }
 
     /// The media type that the resource being read was registered with.
@@ -312,9 +316,26 @@ impl Context {
 
     /// How questions reach the caller.
     pub(crate) fn asking(&self) -> &Asking {
+        if self.0.task.get().is_some_and(|task| task.is_running()) {
+            return &Asking::Task;
+        }
         match self.0.detached.get() {
             None => &self.0.asking,
             Some(_) => &Asking::Closed("the request was answered already"),
+        }
+    }
+
+    /// The run of a task that the handler belongs to, if it does.
+    pub(crate) fn task_run(&self) -> Option<Arc<dyn Run>> {
+        self.0.task.get()?.run()
+    }
+
+    /// Where a handler waits between its extractors and its body, until it is known whether its call becomes a task.
+    #[doc(hidden)]
+    #[inline]
+    pub async fn threshold(&self) {
+        if let Some(task) = self.0.task.get() {
+            task.gate.pass().await;
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use toolwire_protocol::{
     Method, MethodName, RpcError, Version,
-    codec::{adapt_error, adapt_to_output_schema},
+    codec::{CreatedTask, adapt_error, adapt_to_output_schema},
     envelope::{write_error, write_response},
     wire::{
         CallToolResult, CompleteRequestParams, CompletionReference, Content, DiscoverResult, EmptyResult,
@@ -21,9 +21,9 @@ use toolwire_protocol::{
 use crate::{
     Context, Reply, Server,
     catalog::{Catalog, PageRequest},
-    handler::Answer,
+    handler::{Answer, SharedEndpoint},
     listen,
-    output::{IntoToolOutput, ToolError, not_found},
+    output::not_found,
     reply::Prepared,
     route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
 };
@@ -62,6 +62,14 @@ pub(crate) fn route(cx: Context) -> Answer {
         Method::ListResources => list_resources(cx, catalog),
         Method::ListResourceTemplates => list(&cx, |request| catalog.list_templates(request)),
         Method::Discover => now(discover(cx.server(), &catalog, cx.0.version)),
+        Method::GetTask
+        | Method::GetTaskPayload
+        | Method::ListTasks
+        | Method::CancelTask
+        | Method::UpdateTask => match cx.server().tasks().cloned() {
+            Some(tasks) => tasks.serve(cx),
+            None => now(Err(RpcError::method_not_found(method.as_str()))),
+        },
         other => now(Err(RpcError::method_not_found(other.as_str()))),
     }
 }
@@ -120,31 +128,59 @@ fn call_tool(cx: Context, catalog: &Catalog) -> Answer {
     if let Err(error) = cx.check_access(&route.needs.access) {
         return now(Err(error));
     }
-    if let Err(text) = route.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")) {
-        return now(ToolError::message(text).into_tool_output());
-    }
-    let version = cx.0.version;
     // Set once: a request is routed once.
     let _ = cx.0.tool.set(Arc::clone(route));
+    if (route.task.is_some() || cx.0.peek.task.is_some())
+        && let Some(tasks) = cx.server().tasks().cloned()
+    {
+        return tasks.call(cx, Arc::clone(route));
+    }
+    inline_tool(cx, route)
+}
+
+/// A call that is answered by its result.
+pub(crate) fn inline_tool(cx: Context, route: &Arc<ToolRoute>) -> Answer {
+    if let Some(refused) = route.refused(&cx) {
+        return now(refused);
+    }
+    let version = cx.0.version;
     let answer = route.endpoint.call(cx);
     if route.output.is_none() {
         return answer;
     }
     let route = Arc::clone(route);
-    Box::pin(async move {
-        match answer.await? {
-            Reply::CallTool(result) => checked(&route, result, version).map(Reply::CallTool),
-            other => Ok(other),
-        }
-    })
+    Box::pin(async move { adapted(&route, checked(&route, answer.await?)?, version) })
+}
+
+/// Runs a tool by one of its handlers. Its result is checked, and the same for every revision.
+pub(crate) fn run_tool(cx: Context, route: &Arc<ToolRoute>, endpoint: &SharedEndpoint) -> Answer {
+    let answer = endpoint.call(cx);
+    if route.output.is_none() {
+        return answer;
+    }
+    let route = Arc::clone(route);
+    Box::pin(async move { checked(&route, answer.await?) })
+}
+
+/// The result of a tool as the caller's revision was told that it would be.
+pub(crate) fn adapted(route: &ToolRoute, mut reply: Reply, version: Version) -> Result<Reply, RpcError> {
+    if let (Reply::CallTool(result), Some(output)) = (&mut reply, &route.output)
+        && result.is_error != Some(true)
+    {
+        adapt_to_output_schema(result, &output.schema, version);
+    }
+    Ok(reply)
 }
 
 /// A result that contradicts the schema we have published would break clients that trust it.
-fn checked(
-    route: &ToolRoute,
-    mut result: CallToolResult,
-    version: Version,
-) -> Result<CallToolResult, RpcError> {
+fn checked(route: &ToolRoute, reply: Reply) -> Result<Reply, RpcError> {
+    match reply {
+        Reply::CallTool(result) => checked_result(route, result).map(Reply::CallTool),
+        other => Ok(other),
+    }
+}
+
+fn checked_result(route: &ToolRoute, mut result: CallToolResult) -> Result<CallToolResult, RpcError> {
     let Some(output) = &route.output else { return Ok(result) };
     if result.is_error == Some(true) {
         // An error has no structured content to check; its text is what matters.
@@ -169,7 +205,6 @@ fn checked(
             format!("tool {:?} returned a result that does not match its output schema", route.tool.name);
         return Err(RpcError::internal(message));
     }
-    adapt_to_output_schema(&mut result, &output.schema, version);
     Ok(result)
 }
 
@@ -268,6 +303,7 @@ pub(crate) fn encode(cx: &Context, result: Result<Reply, RpcError>) -> Bytes {
         Reply::Complete(result) => codec.write(version, result, out),
         Reply::Listen(result) => codec.write(version, result, out),
         Reply::InputRequired(result) => codec.write(version, result, out),
+        Reply::Task(created) => codec.write(version, CreatedTask::from(*created), out),
         Reply::Custom(result) => codec.write_custom(version, &result, out),
         // The engine has turned questions into a result of their own before, and routes their failures.
         Reply::Empty | Reply::NeedInput(_) | Reply::Failed(_) => {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    BuildError, Extensions, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute,
+    BuildError, PromptRoute, ResourceRoute, TemplateRoute, ToolRoute,
+    builder::Surroundings,
     catalog::{Catalog, Offered},
     notify::Notifier,
 };
@@ -13,15 +14,15 @@ use crate::{
 #[derive(Debug)]
 pub struct Edit<'a> {
     catalog: Catalog,
-    states: &'a Extensions,
+    surroundings: Surroundings<'a>,
     tools: bool,
     prompts: bool,
     resources: bool,
 }
 
 impl<'a> Edit<'a> {
-    pub(crate) fn new(catalog: Catalog, states: &'a Extensions) -> Self {
-        Self { catalog, states, tools: false, prompts: false, resources: false }
+    pub(crate) fn new(catalog: Catalog, surroundings: Surroundings<'a>) -> Self {
+        Self { catalog, surroundings, tools: false, prompts: false, resources: false }
     }
 
     /// Adds a tool.
@@ -93,7 +94,7 @@ impl<'a> Edit<'a> {
     }
 
     fn add<R: Offered>(&mut self, route: R) -> Result<(), BuildError> {
-        BuildError::check(&route, R::KIND, self.states)?;
+        BuildError::check(&route, R::KIND, self.surroundings)?;
         self.catalog.add(Arc::new(route)).map_err(|route| BuildError::taken(R::KIND, route.key()))
     }
 

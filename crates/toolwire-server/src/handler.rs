@@ -125,6 +125,10 @@ pub struct HandlerSpec {
     pub(crate) principal: bool,
     /// What the handler takes from the request by itself.
     pub(crate) taken: Vec<&'static str>,
+    /// What it takes that only a request has, and that is gone when work goes on without it.
+    pub(crate) from_request: Vec<(TypeId, &'static str)>,
+    /// Whether it waits at the [threshold](Context::threshold) between its extractors and its body.
+    pub(crate) threshold: bool,
 }
 
 impl HandlerSpec {
@@ -189,6 +193,12 @@ impl HandlerSpec {
         self.taken.pop_if(|last| *last == std::any::type_name::<T>());
     }
 
+    /// The handler takes a `T` that a transport has attached to the request. Work that goes on without its request, as a
+    /// task does, has it only if [`ServerBuilder::carry`](crate::ServerBuilder::carry) says so.
+    pub fn takes_from_request<T: 'static>(&mut self) {
+        self.from_request.push((TypeId::of::<T>(), std::any::type_name::<T>()));
+    }
+
     /// The handler may send log messages, so the server advertises `logging`.
     pub fn logs(&mut self) {
         self.logs = true;
@@ -227,11 +237,15 @@ where
 {
     type Output = Out;
 
-    async fn call(self, _: Context) -> Result<Out, Rejection> {
+    async fn call(self, cx: Context) -> Result<Out, Rejection> {
+        cx.threshold().await;
+        drop(cx);
         Ok(self().await)
     }
 
-    fn describe(&self, _: &mut HandlerSpec) {}
+    fn describe(&self, spec: &mut HandlerSpec) {
+        spec.threshold = true;
+    }
 }
 
 /// Runs the extractors side by side, so that several questions to the user are asked at once.
@@ -251,12 +265,14 @@ macro_rules! handler_items {
 
         async fn call($this, cx: Context) -> Result<Out, Rejection> {
             let ($($extractor,)*) = extract!(cx, $($extractor),*);
+            cx.threshold().await;
             // The function must not keep the request alive by itself.
             drop(cx);
             $run
         }
 
         fn describe(&self, spec: &mut HandlerSpec) {
+            spec.threshold = true;
             $( spec.extracts::<$extractor>(); $extractor::describe(spec); )*
         }
     };

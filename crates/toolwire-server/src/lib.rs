@@ -58,6 +58,7 @@ mod route;
 mod schema;
 mod server;
 mod signature;
+mod tasks;
 
 pub use access::{
     ClaimsError, Lack, Principal, PrincipalBuilder, PrincipalKey, RecordError, ScopeError, ScopeRules, Scopes,
@@ -90,6 +91,7 @@ pub use route::{
 };
 pub use server::Server;
 pub use signature::RouteSignature;
+pub use tasks::TaskPolicy;
 
 /// What the attributes expand to. Not part of the API.
 #[doc(hidden)]

@@ -67,6 +67,21 @@ pub struct Limits {
     pub connections: usize,
     /// How many messages one batch (2025-03-26) may hold. Default 64.
     pub batch_messages: usize,
+    /// How many tasks that have not ended one caller may have: a principal, or else an address. Further calls are answered
+    /// without a task, or refused as busy. Default 256.
+    pub tasks_per_owner: usize,
+    /// How many tasks run at the same time in this process. Others wait until one of them ends, or waits itself. Default
+    /// 64.
+    pub task_runs: usize,
+    /// How long a task may run between two questions, or until its end. Then it has failed. Default one hour.
+    pub task_run_time: Duration,
+    /// How many [live](crate::TaskPolicy::live) tasks wait for answers in the memory of this process. Default 256.
+    pub live_tasks: usize,
+    /// How long a task may work and sleep, and the longest that it can be kept. Default 30 days.
+    pub task_ttl: Duration,
+    /// How long a task belongs to a process that says nothing more of it, before another one may take it over. Processes
+    /// say so four times as often. Default 20 seconds.
+    pub task_lease: Duration,
 }
 
 impl Default for Limits {
@@ -94,6 +109,12 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(5),
             connections: 1024,
             batch_messages: 64,
+            tasks_per_owner: 256,
+            task_runs: 64,
+            task_run_time: Duration::from_secs(60 * 60),
+            live_tasks: 256,
+            task_ttl: Duration::from_secs(30 * 24 * 60 * 60),
+            task_lease: Duration::from_secs(20),
         }
     }
 }

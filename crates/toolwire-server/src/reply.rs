@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolwire_protocol::{
     RawJson,
     wire::{
-        CallToolResult, CompleteResult, GetPromptResult, InputRequiredResult, ReadResourceResult,
-        SubscriptionsListenResult,
+        CallToolResult, CompleteResult, CreateTaskResult, GetPromptResult, InputRequiredResult,
+        ReadResourceResult, SubscriptionsListenResult,
     },
 };
 
@@ -30,6 +30,8 @@ pub enum Reply {
     NeedInput(NeedInput),
     /// The same on its way to a modern client.
     InputRequired(InputRequiredResult),
+    /// The work goes on as a task.
+    Task(Box<CreateTaskResult>),
     /// A custom method: any object.
     Custom(RawJson),
     /// Nothing but success.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -13,12 +13,14 @@ use toolwire_protocol::{
     codec::ResultCodec,
     wire::{CacheHint, Implementation},
 };
+use toolwire_store::Store;
 
 use crate::{
     BuildError, Extensions, Limits, Notifier, Principal, PromptRoute, ResourceRoute, ServerBuilder,
     StateKeys, TemplateRoute, ToolRoute,
     access::{Policy, Viewer},
     admission::Admission,
+    builder::Surroundings,
     catalog::{Announced, Catalog, Offered},
     edit::Edit,
     engine::SlowRoutes,
@@ -26,6 +28,7 @@ use crate::{
     handler::SharedEndpoint,
     observe::Observers,
     output::Telling,
+    tasks::{Carrier, Engine, Parts, Tasks},
 };
 
 /// An MCP server, ready to serve any number of clients over any number of transports.
@@ -73,6 +76,31 @@ pub(crate) struct Shared {
     pub(crate) guarded: AtomicBool,
     pub(crate) observers: Observers,
     pub(crate) principal_sessions: PrincipalSessions,
+    /// Where things are kept, and how the engine of tasks is made for it.
+    pub(crate) store: Option<(Store, Engine)>,
+    pub(crate) carriers: Vec<Carrier>,
+    /// Made with the first tool that has tasks, or with a store.
+    pub(crate) tasks: OnceLock<Arc<dyn Tasks>>,
+}
+
+/// A server that others may have.
+#[derive(Clone)]
+pub(crate) struct WeakServer {
+    shared: Weak<Shared>,
+    legacy: bool,
+}
+
+impl WeakServer {
+    /// The server, unless nobody has it any more.
+    pub(crate) fn upgrade(&self) -> Option<Server> {
+        Some(Server { shared: self.shared.upgrade()?, legacy: self.legacy })
+    }
+}
+
+impl fmt::Debug for WeakServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakServer")
+    }
 }
 
 impl Server {
@@ -82,7 +110,38 @@ impl Server {
     }
 
     pub(crate) fn new(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared), legacy: true }
+        let server = Self { shared: Arc::new(shared), legacy: true };
+        server.make_tasks(&server.catalog());
+        server
+    }
+
+    /// Makes the engine of tasks when there is the first reason to have one.
+    fn make_tasks(&self, catalog: &Catalog) {
+        if self.shared.tasks.get().is_some() {
+            return;
+        }
+        let store = self.shared.store.as_ref();
+        let offered = || catalog.tools.iter_for_all().find_map(|route| Some(route.task.as_ref()?.engine));
+        let Some(engine) = store.map(|(_, engine)| *engine).or_else(offered) else { return };
+        self.shared.tasks.get_or_init(|| {
+            engine(Parts {
+                server: WeakServer { shared: Arc::downgrade(&self.shared), legacy: self.legacy },
+                store: store.map(|(store, _)| store.clone()),
+                limits: self.shared.limits.clone(),
+                keys: self.shared.state_keys.clone(),
+                name: self.shared.info.name.clone(),
+                carriers: self.shared.carriers.clone(),
+            })
+        });
+    }
+
+    /// The tasks of the server, if it has some.
+    pub(crate) fn tasks(&self) -> Option<&Arc<dyn Tasks>> {
+        self.shared.tasks.get()
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings { states: &self.shared.states, carriers: &self.shared.carriers }
     }
 
     /// The same server for a place where clients of the legacy era are not served: there it neither answers them nor
@@ -184,11 +243,12 @@ impl Server {
         edit: impl FnOnce(&mut Edit<'_>) -> Result<T, BuildError>,
     ) -> Result<T, BuildError> {
         let editing = self.shared.editing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changes = Edit::new(Catalog::clone(&self.catalog()), &self.shared.states);
+        let mut changes = Edit::new(Catalog::clone(&self.catalog()), self.surroundings());
         let outcome = edit(&mut changes)?;
         let (mut catalog, tell) = changes.finish();
         catalog.settle(&self.shared.announced);
         self.note_guards(&catalog);
+        self.make_tasks(&catalog);
         *self.shared.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
         drop(editing);
         tell(&self.shared.notifier);
@@ -203,7 +263,7 @@ impl Server {
     }
 
     fn add<R: Offered>(&self, route: R, tell: impl FnOnce(&Notifier)) -> Result<(), BuildError> {
-        BuildError::check(&route, R::KIND, &self.shared.states)?;
+        BuildError::check(&route, R::KIND, self.surroundings())?;
         self.change(|catalog| catalog.add(Arc::new(route)))
             .map_err(|route| BuildError::taken(R::KIND, route.key()))?;
         tell(&self.shared.notifier);
@@ -226,6 +286,7 @@ impl Server {
         let outcome = change(catalog);
         catalog.settle(&self.shared.announced);
         self.note_guards(catalog);
+        self.make_tasks(catalog);
         outcome
     }
 

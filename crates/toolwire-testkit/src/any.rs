@@ -5,7 +5,7 @@ use std::{fmt, io, sync::Arc};
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use toolwire_server::ServeError;
-use toolwire_transport::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
+use toolwire_transport::{BoxFuture, Diagnostics, Duplex, LocalPeer, ReceiveError, Sink, Source};
 
 /// Any [`Duplex`], boxed.
 ///
@@ -20,6 +20,7 @@ pub struct AnyDuplex {
     source: AnySource,
     sink: AnySink,
     diagnostics: Option<Arc<dyn Diagnostics>>,
+    peer: Option<LocalPeer>,
     serving: Option<Serving>,
 }
 
@@ -29,12 +30,13 @@ pub(crate) type Serving = JoinHandle<Result<(), ServeError>>;
 impl AnyDuplex {
     /// Forgets the type of `duplex`.
     pub fn new<D: Duplex>(duplex: D) -> Self {
-        let diagnostics = duplex.diagnostics();
+        let (diagnostics, peer) = (duplex.diagnostics(), duplex.local_peer());
         let (source, sink) = duplex.split();
         Self {
             source: AnySource(Box::new(source)),
             sink: AnySink(Box::new(sink)),
             diagnostics,
+            peer,
             serving: None,
         }
     }
@@ -65,6 +67,10 @@ impl Duplex for AnyDuplex {
 
     fn diagnostics(&self) -> Option<Arc<dyn Diagnostics>> {
         self.diagnostics.clone()
+    }
+
+    fn local_peer(&self) -> Option<LocalPeer> {
+        self.peer
     }
 }
 

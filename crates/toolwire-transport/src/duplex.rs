@@ -30,6 +30,33 @@ pub trait Duplex: Send + 'static {
     fn diagnostics(&self) -> Option<Arc<dyn Diagnostics>> {
         None
     }
+
+    /// Who is at the other end, if that is a process on this machine that nobody else can speak for; ask before
+    /// [`split`](Self::split). A transport that does not know says nothing, and its peer is a stranger.
+    fn local_peer(&self) -> Option<LocalPeer> {
+        None
+    }
+}
+
+/// A process on the same machine, at the other end of a pipe or a socket that only it can use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LocalPeer {
+    /// The user it belongs to, where the system tells.
+    pub uid: Option<u32>,
+}
+
+impl LocalPeer {
+    /// Somebody at the other end of a pipe.
+    pub const fn new() -> Self {
+        Self { uid: None }
+    }
+
+    /// A process of this user.
+    #[must_use]
+    pub const fn with_uid(uid: u32) -> Self {
+        Self { uid: Some(uid) }
+    }
 }
 
 /// The receiving half of a [`Duplex`].

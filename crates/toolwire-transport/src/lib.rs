@@ -53,7 +53,7 @@ pub mod unix;
 mod lock;
 mod quick_hash;
 
-pub use duplex::{BoxFuture, Diagnostics, Duplex, ReceiveError, Sink, Source};
+pub use duplex::{BoxFuture, Diagnostics, Duplex, LocalPeer, ReceiveError, Sink, Source};
 #[doc(hidden)]
 pub use fair::{FairQueue, Lane};
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 use toolwire_protocol::framing::ndjson::{LineDecoder, LineTooLong, encode_line};
 
-use crate::duplex::{Duplex, ReceiveError, Sink, Source};
+use crate::duplex::{Duplex, LocalPeer, ReceiveError, Sink, Source};
 
 /// How much is asked for in one read: what a pipe holds on most systems.
 const READ_BYTES: usize = 64 * 1024;
@@ -27,12 +27,13 @@ pub struct Lines<R, W> {
     reader: R,
     writer: W,
     max_message_bytes: usize,
+    peer: Option<LocalPeer>,
 }
 
 impl<R, W> Lines<R, W> {
     /// Frames `reader` and `writer`, with messages of up to [`DEFAULT_MAX_MESSAGE_BYTES`].
     pub const fn new(reader: R, writer: W) -> Self {
-        Self { reader, writer, max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES }
+        Self { reader, writer, max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES, peer: None }
     }
 
     /// Sets the longest message that is received.
@@ -41,6 +42,13 @@ impl<R, W> Lines<R, W> {
     #[must_use]
     pub const fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message_bytes = bytes;
+        self
+    }
+
+    /// Says who is at the other end, where that is known to be a process on this machine.
+    #[must_use]
+    pub const fn local_peer(mut self, peer: LocalPeer) -> Self {
+        self.peer = Some(peer);
         self
     }
 }
@@ -55,6 +63,10 @@ where
 
     fn split(self) -> (LinesSource<R>, LinesSink<W>) {
         (LinesSource::new(self.reader, self.max_message_bytes), LinesSink::new(self.writer))
+    }
+
+    fn local_peer(&self) -> Option<LocalPeer> {
+        self.peer
     }
 }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use crate::duplex::{Duplex, ReceiveError, Sink, Source};
+use crate::duplex::{Duplex, LocalPeer, ReceiveError, Sink, Source};
 use crate::lock::lock;
 
 /// How many messages may wait in one direction.
@@ -45,6 +45,10 @@ impl Duplex for Memory {
 
     fn split(self) -> (MemorySource, MemorySink) {
         (self.source, self.sink)
+    }
+
+    fn local_peer(&self) -> Option<LocalPeer> {
+        Some(LocalPeer::new())
     }
 }
 

@@ -180,7 +180,7 @@ pub mod __private {
             variable_is_absent, variables,
         },
         Context, FromContext, Given, Group, HandlerSpec, Parameter, PromptRoute, Rejection, ResourceRoute,
-        Routes, TemplateRoute, ToolRoute, prompt, resource, template, tool,
+        Routes, TaskPolicy, TemplateRoute, ToolRoute, prompt, resource, template, tool,
     };
 }
 

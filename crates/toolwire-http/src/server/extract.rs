@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::Arc};
 
 use http::request::Parts;
 use toolwire_protocol::RpcError;
-use toolwire_server::{Context, FromContext, Rejection};
+use toolwire_server::{Context, FromContext, HandlerSpec, Rejection};
 
 /// The HTTP request that brought a call: its path, headers, and what layers left in its extensions. An extractor.
 ///
@@ -49,6 +49,12 @@ impl FromContext for HttpRequest {
             Rejection::absent(RpcError::internal(message))
         })
     }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.takes_from_request::<Self>();
+    }
+
+    fn describe_optional(_: &mut HandlerSpec) {}
 }
 
 #[cfg(test)]

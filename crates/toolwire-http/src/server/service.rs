@@ -383,13 +383,16 @@ impl Shared {
                 self.modern(parts, request, peek, origin, accepts, caller, charge)
             }
             Incoming::Request(request, origin) => {
-                let extensions = attach(Arc::clone(parts));
+                let open = request.method.known().is_some_and(|method| method.info().open_ended);
+                let parts = Arc::clone(parts);
+                let extensions = if open { self.attach_open(parts) } else { attach(parts) };
                 let posted =
                     self.legacy.post(request, peek, origin, session, accepts, extensions, caller, charge);
                 posted.map_continue(Asked::Legacy)
             }
             Incoming::Initialize(request) => {
-                ControlFlow::Break(self.legacy.initialize(&request, principal, caller))
+                let extensions = attach(Arc::clone(parts));
+                ControlFlow::Break(self.legacy.initialize(&request, principal, caller, &extensions))
             }
             Incoming::Answered(answer) | Incoming::Unwanted(answer) => {
                 ControlFlow::Break(response::encoded(answer))
@@ -400,12 +403,10 @@ impl Shared {
                 }
                 ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
             }
-            Incoming::Response(answer) => {
-                if let Some(session) = session {
-                    session.deliver(answer);
-                }
-                ControlFlow::Break(response::empty(StatusCode::ACCEPTED))
-            }
+            Incoming::Response(answer) => match session.and_then(|session| session.deliver(answer)) {
+                None => ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),
+                Some(storing) => ControlFlow::Continue(Asked::Legacy(PendingResponse::stored(storing))),
+            },
             // Cancelling is done by closing the stream, and nothing else that a modern client could say by a
             // notification is of interest.
             Incoming::Ignored => ControlFlow::Break(response::empty(StatusCode::ACCEPTED)),

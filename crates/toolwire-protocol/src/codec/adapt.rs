@@ -9,8 +9,9 @@ use crate::{
     wire::{
         CallToolResult, CompleteResult, Content, DiscoverResult, EmptyResult, GetPromptResult,
         Implementation, InitializeResult, InputRequiredResult, JsonObject, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt, ReadResourceResult,
-        Resource, ResourceTemplate, ServerCapabilities, SubscriptionsListenResult, TASKS_EXTENSION, Tool,
+        ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult, Prompt,
+        ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, SubscriptionsListenResult,
+        TASKS_EXTENSION, Tool,
     },
 };
 
@@ -274,6 +275,7 @@ the_same_in_every_revision!(
     EmptyResult,
     SubscriptionsListenResult,
     InputRequiredResult,
+    ListTasksResult,
 );
 
 /// The error as `version` numbers it. Within the SDK a missing resource is always

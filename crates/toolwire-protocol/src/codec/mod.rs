@@ -14,7 +14,7 @@ pub use adapt::{Adapt, adapt_error, adapt_to_output_schema, wrap_output_schema};
 pub use question::adapt_question;
 pub use request::{RequestEnvelope, RequestMeta};
 pub use result::{ResultCodec, WireResult};
-pub use task::InVersion;
+pub use task::{CreatedTask, InVersion, ShownTask, TaskOutcome, TaskState, relate, relate_question};
 
 #[cfg(test)]
 mod tests;

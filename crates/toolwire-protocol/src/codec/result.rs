@@ -8,8 +8,8 @@ use crate::{
     wire::{
         CacheHint, CacheScope, CallToolResult, CompleteResult, DiscoverResult, EmptyResult, GetPromptResult,
         Implementation, InitializeResult, InputRequiredResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Meta, ReadResourceResult,
-        SubscriptionsListenResult, meta::SERVER_INFO,
+        ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult, Meta,
+        ReadResourceResult, SubscriptionsListenResult, meta::SERVER_INFO,
     },
 };
 
@@ -197,6 +197,12 @@ wire_result! {
 }
 
 impl WireResult for InitializeResult {
+    fn take_meta(&mut self) -> Option<Meta> {
+        self.meta.take()
+    }
+}
+
+impl WireResult for ListTasksResult {
     fn take_meta(&mut self) -> Option<Meta> {
         self.meta.take()
     }

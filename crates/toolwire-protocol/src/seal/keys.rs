@@ -14,7 +14,7 @@ use super::{MAX_SEALED_BYTES, NONCE_BYTES, Unsealable};
 use crate::Version;
 
 const FORMAT: u8 = 1;
-const KEY_ID_BYTES: usize = 4;
+pub(super) const KEY_ID_BYTES: usize = 4;
 const HEAD_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
 
 /// The keys of a server: the first seals, all of them open. To rotate, put a new one in front, and remove the
@@ -31,13 +31,21 @@ const HEAD_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
 /// ```
 #[derive(Clone)]
 pub struct KeyRing {
-    keys: Vec<Key>,
+    pub(super) keys: Vec<Key>,
+}
+
+/// What is made of one secret: a key for each purpose, so that nothing sealed for one can be opened for another.
+#[derive(Clone)]
+pub(super) struct Key {
+    state: PurposeKey,
+    /// For what lies in a store.
+    pub(super) store: PurposeKey,
 }
 
 #[derive(Clone)]
-struct Key {
-    id: [u8; KEY_ID_BYTES],
-    cipher: XChaCha20Poly1305,
+pub(super) struct PurposeKey {
+    pub(super) id: [u8; KEY_ID_BYTES],
+    pub(super) cipher: XChaCha20Poly1305,
 }
 
 /// A state that was opened.
@@ -70,10 +78,10 @@ impl KeyRing {
         let aad = associated(audience, version);
         let payload = Payload { msg: plain, aad: &aad };
         // Encryption fails only for texts of many gigabytes.
-        let cipher = key.cipher.encrypt(&XNonce::from(nonce), payload).unwrap_or_default();
+        let cipher = key.state.cipher.encrypt(&XNonce::from(nonce), payload).unwrap_or_default();
         let mut token = Vec::with_capacity(HEAD_BYTES + cipher.len());
         token.push(FORMAT);
-        token.extend_from_slice(&key.id);
+        token.extend_from_slice(&key.state.id);
         token.extend_from_slice(&nonce);
         token.extend_from_slice(&cipher);
         BASE64_URL_SAFE_NO_PAD.encode(token)
@@ -95,7 +103,8 @@ impl KeyRing {
         if *format != FORMAT {
             return Err(Unsealable::Malformed);
         }
-        let key = self.keys.iter().find(|key| key.id == *id).ok_or(Unsealable::UnknownKey)?;
+        let mut keys = self.keys.iter().map(|key| &key.state);
+        let key = keys.find(|key| key.id == *id).ok_or(Unsealable::UnknownKey)?;
         let aad = associated(audience, version);
         let payload = Payload { msg: cipher, aad: &aad };
         let plain = key.cipher.decrypt(&XNonce::from(nonce), payload).map_err(|_| Unsealable::Forged)?;
@@ -108,8 +117,15 @@ impl Key {
         if secret.len() < KeyRing::MIN_SECRET_BYTES {
             return Err(KeyError::TooShort { bytes: secret.len() });
         }
+        let derive = |purpose: &[u8]| PurposeKey::derive(secret, purpose);
+        Ok(Self { state: derive(b"toolwire requestState v1")?, store: derive(b"toolwire store v1")? })
+    }
+}
+
+impl PurposeKey {
+    fn derive(secret: &[u8], purpose: &[u8]) -> Result<Self, KeyError> {
         let mut key = [0; 32];
-        let derived = Hkdf::<Sha256>::new(None, secret).expand(b"toolwire requestState v1", &mut key);
+        let derived = Hkdf::<Sha256>::new(None, secret).expand(purpose, &mut key);
         // Only a request for thousands of bytes fails.
         derived.map_err(|_| KeyError::NoSecret)?;
         let digest = Sha256::digest(key);

@@ -9,11 +9,13 @@ mod binding;
 mod keys;
 mod memory;
 mod state;
+mod store;
 
 pub use binding::Binding;
 pub use keys::{KeyError, KeyRing, Opened};
 pub use memory::Memory;
 pub use state::RequestState;
+pub use store::StorePlace;
 
 use std::fmt;
 

@@ -30,6 +30,14 @@ impl CallerKey {
         extensions.get::<Principal>().map(|principal| Self::principal(principal.key()))
     }
 
+    /// It as bytes, which no other caller has.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        match &self.0 {
+            Key::Principal(key) => [b"p".as_slice(), key.as_bytes()].concat(),
+            Key::Address(address) => format!("a{address}").into_bytes(),
+        }
+    }
+
     /// A caller of whom nothing is known but its address. All addresses of an IPv6 network of 64 bits count as
     /// one, because whoever has one of them has all of them.
     pub fn address(address: IpAddr) -> Self {

@@ -58,6 +58,9 @@ pub enum AskError {
     /// A step was given a name that is running or has given its result in this run of the handler. Each step needs
     /// its own, also each turn of a loop.
     StepNamedTwice(String),
+    /// A step that may run [at most once](crate::Context::at_most_once) was under way when its process was lost. Nobody knows
+    /// whether it happened.
+    Interrupted(String),
     /// Too much to remember between the rounds, or too many rounds.
     Limit(String),
 }
@@ -98,6 +101,10 @@ impl fmt::Display for AskError {
                 f,
                 "the step {name:?} is named twice in one run of the handler; give each step its own name, in a loop \
                  for instance with the number of the turn"
+            ),
+            Self::Interrupted(name) => write!(
+                f,
+                "the step {name:?} was interrupted, and may run at most once; find out whether it happened"
             ),
             Self::Limit(why) => f.write_str(why),
         }

@@ -12,6 +12,8 @@ pub(crate) enum Asking {
     Rounds,
     /// They are requests on the stream of the call, and the handler waits for the answers.
     Live(Asks),
+    /// They are questions of a task, which waits for the answers without its request.
+    Task,
     /// Not at all, and why.
     Closed(&'static str),
 }

@@ -4,7 +4,7 @@ use std::{future::Future, marker::PhantomData};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use toolwire_protocol::{RawJson, seal::Memory, wire::CreateMessageRequestParams};
+use toolwire_protocol::{RawJson, journal::Entry, seal::Memory, wire::CreateMessageRequestParams};
 
 use super::{
     Answer, AskError, DEFAULT_ASK_TIME, Elicit, ElicitUrl, ListRoots, Sample, elicit::Form, sealing::random,
@@ -122,11 +122,67 @@ impl Context {
         let step = RunningStep { cx: self, name };
         let outcome = work.await;
         if let Ok(value) = &outcome {
-            let recorded = self.journal().record(name, RawJson::of(value).map_err(unfit)?);
-            recorded.await?;
+            self.record_step(name, RawJson::of(value).map_err(unfit)?).await?;
         }
         drop(step);
         Ok(outcome)
+    }
+
+    /// Writes the result of a step down, before the handler gets it: a step whose result is known is never run again.
+    async fn record_step(&self, name: &str, result: RawJson) -> Result<(), AskError> {
+        self.record(|| Entry::step(name, result.clone())).await?;
+        self.journal().record(name, result);
+        Ok(())
+    }
+
+    /// Writes to the journal of the task, if the handler belongs to one.
+    pub(super) async fn record(&self, entry: impl FnOnce() -> Entry) -> Result<(), AskError> {
+        match self.task_run() {
+            Some(run) => run.record(entry()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Like [`once`](Self::once) for something that must not happen twice, and rather not at all: when it is not known
+    /// whether it has happened, because the process was lost while it was under way, it is not run again. Then the handler has
+    /// to ask the other side, or a person.
+    ///
+    /// It makes a difference to tasks; in a call that is not one, a step is never interrupted without the whole call.
+    ///
+    /// ```
+    /// use toolwire_server::{AskError, BoxError, Context};
+    ///
+    /// async fn pay(cx: Context) -> Result<String, BoxError> {
+    ///     match cx.at_most_once("pay", async { "receipt 12".to_owned() }).await {
+    ///         Err(AskError::Interrupted(_)) => Ok("look at the account: it may have been paid".to_owned()),
+    ///         paid => Ok(paid?),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`AskError::Interrupted`], and as [`once`](Self::once) does.
+    pub async fn at_most_once<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, AskError>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let unfit = |error: serde_json::Error| {
+            AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
+        };
+        if self.journal().has_begun(name) {
+            return Err(AskError::Interrupted(name.to_owned()));
+        }
+        let known = self.journal().step(name)?;
+        if let Some(known) = known {
+            return known.decode().map_err(unfit);
+        }
+        let step = RunningStep { cx: self, name };
+        self.journal().begin(name);
+        self.record(|| Entry::Begun { name: name.to_owned() }).await?;
+        let value = work.await;
+        self.record_step(name, RawJson::of(&value).map_err(unfit)?).await?;
+        drop(step);
+        Ok(value)
     }
 
     /// A text that is the same through all rounds of this call, and different for every other call and label. Give

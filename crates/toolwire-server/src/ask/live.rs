@@ -66,7 +66,7 @@ pub(super) async fn ask(
     })?;
     // From here on, leaving early tells the client that the answer is no longer wanted.
     let mut open = OpenQuestion { cx, asks, id: Some(id.clone()) };
-    let message = write(&id, &request).map_err(|error| AskError::Invalid(error.to_string()))?;
+    let message = write_question(&id, &request).map_err(|error| AskError::Invalid(error.to_string()))?;
     if !cx.outbox().send_message(message).await {
         return Err(AskError::Closed);
     }
@@ -94,7 +94,8 @@ impl Context {
     }
 }
 
-fn write(id: &RequestId, request: &InputRequest) -> serde_json::Result<bytes::Bytes> {
+/// A question as a request with this id.
+pub(crate) fn write_question(id: &RequestId, request: &InputRequest) -> serde_json::Result<bytes::Bytes> {
     let method = request.method().into();
     match request {
         InputRequest::Elicit(params) => write_request(id, &method, params),

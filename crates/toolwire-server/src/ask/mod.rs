@@ -8,6 +8,7 @@
 mod answer;
 mod asking;
 mod context;
+mod durable;
 mod elicit;
 mod extract;
 mod journal;
@@ -21,14 +22,15 @@ pub use answer::{Answer, AskError};
 pub(crate) use asking::Asking;
 pub use elicit::{Elicit, ElicitUrl, UrlAnswer};
 pub use extract::{Ask, Question};
-pub(crate) use journal::Journal;
-pub(crate) use live::Asks;
+pub(crate) use journal::{Journal, Waits};
+pub(crate) use live::{Asks, write_question};
 pub use need_input::NeedInput;
 pub(crate) use need_input::live_rounds;
 pub use nonces::{MemoryNonces, NonceStore};
 pub(crate) use question::check_capability;
 pub use question::{ListRoots, Sample};
 pub use sealing::StateKeys;
+pub(crate) use sealing::random;
 
 use std::time::Duration;
 

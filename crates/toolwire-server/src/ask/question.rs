@@ -11,6 +11,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use toolwire_protocol::{
     Feature, RawJson,
+    journal::{Entry, check_key},
     seal::Memory,
     wire::{
         CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, InputRequest, ListRootsResult,
@@ -29,7 +30,7 @@ pub(crate) async fn ask(
     time: Duration,
 ) -> Result<RawJson, AskError> {
     match cx.asking() {
-        Asking::Rounds => wait(cx, key, request).await,
+        Asking::Rounds | Asking::Task => wait(cx, key, request).await,
         Asking::Live(asks) => live::ask(cx, asks, request, time).await,
         Asking::Closed(why) => Err(AskError::NoWay(why)),
     }
@@ -42,6 +43,7 @@ async fn wait(cx: &Context, key: &str, request: &InputRequest) -> Result<RawJson
     poll_fn(|task| match cx.journal().look_up(key, &digest, request, task.waker()) {
         Lookup::Answered(answer) => Poll::Ready(Ok(answer)),
         Lookup::Open => Poll::Pending,
+        Lookup::Refused(error) => Poll::Ready(Err(AskError::Refused(error))),
         Lookup::Suspended => Poll::Ready(Err(AskError::Suspended)),
     })
     .await
@@ -58,12 +60,16 @@ pub(super) async fn ask_for<T>(
 ) -> Result<T, AskError> {
     check_capability(cx, &request)?;
     let key = key.unwrap_or_else(|| cx.journal().unnamed_key(kind));
+    if cx.0.task.get().is_some() {
+        check_key(&key).map_err(|why| AskError::Invalid(format!("{key:?}: {why}")))?;
+    }
     loop {
         let answer = ask(cx, &key, &request, time).await?;
         match read(&answer) {
             Ok(value) => return Ok(value),
             Err(reason) if cx.journal().reject(&key) => {
                 tracing::debug!(key, reason, "an answer did not fit; the question is asked again");
+                cx.record(|| Entry::Unfit { key: key.clone() }).await?;
             }
             Err(reason) => return Err(AskError::Invalid(reason)),
         }

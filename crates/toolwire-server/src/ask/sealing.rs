@@ -95,7 +95,12 @@ impl StateKeys {
         Ok(self.made.get_or_init(|| ring))
     }
 
-    fn audience_of<'a>(&'a self, server: &'a str) -> &'a str {
+    /// The keys that were given. Those that the process has made for itself are nothing to keep something with.
+    pub(crate) fn given(&self) -> Option<&KeyRing> {
+        self.ring.as_ref()
+    }
+
+    pub(crate) fn audience_of<'a>(&'a self, server: &'a str) -> &'a str {
         self.audience.as_deref().unwrap_or(server)
     }
 

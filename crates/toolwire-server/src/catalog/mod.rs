@@ -259,7 +259,7 @@ impl Catalog {
             || self.resources.any_logs()
             || self.templates.any_logs();
         let logging = has(ServerCapability::Logging) || logs;
-        let tasks = has(ServerCapability::Tasks);
+        let tasks = has(ServerCapability::Tasks) || self.tools.any_tasks();
 
         let mut capabilities = ServerCapabilities::new();
         capabilities.tools = tools.then(|| ToolsCapability::new().list_changed(true));

@@ -42,6 +42,8 @@ pub(crate) struct Registry<R> {
     logs: usize,
     /// How many routes offer completions.
     completes: usize,
+    /// How many routes have calls that may become tasks.
+    tasks: usize,
     /// How many routes ask something of their callers.
     guarded: usize,
     /// How many of them ask for scopes.
@@ -60,6 +62,7 @@ impl<R> Default for Registry<R> {
             dense: OnceLock::new(),
             logs: 0,
             completes: 0,
+            tasks: 0,
             guarded: 0,
             scoped: 0,
             trimmed: 0,
@@ -143,6 +146,7 @@ impl<R: Entry + 'static> Registry<R> {
         let Needs { logs, access, .. } = route.needs();
         change(&mut self.logs, usize::from(*logs));
         change(&mut self.completes, usize::from(route.completes()));
+        change(&mut self.tasks, usize::from(route.has_tasks()));
         change(&mut self.guarded, usize::from(!access.is_open()));
         change(&mut self.scoped, usize::from(!access.scopes().is_empty()));
         change(&mut self.trimmed, usize::from(access.is_trimmed()));
@@ -173,7 +177,7 @@ impl<R: Entry + 'static> Registry<R> {
     }
 
     /// The route with this key, whoever looks for it.
-    pub(super) fn get_for_all(&self, key: &str) -> Option<&Arc<R>> {
+    pub(crate) fn get_for_all(&self, key: &str) -> Option<&Arc<R>> {
         self.places.get(*self.positions.get(key)?)?.as_ref()
     }
 
@@ -216,6 +220,11 @@ impl<R: Entry + 'static> Registry<R> {
 
     pub(crate) fn any_logs(&self) -> bool {
         self.logs > 0
+    }
+
+    /// Whether calls of any route may become tasks.
+    pub(crate) fn any_tasks(&self) -> bool {
+        self.tasks > 0
     }
 
     pub(crate) fn any_completes(&self) -> bool {

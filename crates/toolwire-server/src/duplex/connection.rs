@@ -24,7 +24,7 @@ use super::batch::BatchAnswers;
 use crate::{
     CallerId, CallerScope, Context, Extensions, Principal, Server,
     admission::{Admitted, Refusal, Requests, Waiting},
-    engine::{Arrival, Call, EncodedResponse, EndsAt, Incoming, Outcome, Session},
+    engine::{Arrival, Call, Delivery, EncodedResponse, EndsAt, Incoming, Outcome, Session},
     observe::Presence,
 };
 
@@ -176,8 +176,16 @@ impl Connection {
             Incoming::Answered(answered) => answered,
             Incoming::Notification(note) => return self.notification(&note),
             Incoming::Response(response) => {
-                if !self.session.get().is_some_and(|session| session.deliver(response)) {
-                    tracing::debug!("a response that nobody waits for was dropped");
+                match self.session.get().map(|session| session.deliver(response)) {
+                    Some(Delivery::Taken) => {}
+                    Some(Delivery::Storing(stored)) => self.spawn(async move {
+                        if let Err(error) = stored.await {
+                            tracing::warn!(%error, "an answer to a question of a task was lost");
+                        }
+                    }),
+                    Some(Delivery::Unknown) | None => {
+                        tracing::debug!("a response that nobody waits for was dropped");
+                    }
                 }
                 return;
             }
@@ -187,7 +195,7 @@ impl Connection {
     }
 
     fn initialize(&self, request: &Request) -> EncodedResponse {
-        match Session::initialize(&self.server, request, &self.ledger) {
+        match Session::initialize(&self.server, request, &self.ledger, &self.extensions) {
             Ok((session, answered)) => {
                 // It was made sure that there is none yet, and only the reader sets it.
                 let _ = self.session.set(session);
@@ -325,7 +333,7 @@ impl Connection {
 /// On a pipe, the end of a subscription is said twice: by its result and by a notification after it, since the
 /// specification asks for either in different places.
 fn goodbye(cx: &Context) -> Option<Bytes> {
-    if !cx.is_listener() {
+    if cx.method().known() != Some(Method::Listen) {
         return None;
     }
     let params = CancelledNotificationParams::new().request_id(cx.request_id().clone());

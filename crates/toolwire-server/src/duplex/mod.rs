@@ -30,12 +30,17 @@ impl Server {
     /// # Cancel safety
     /// Dropping the future ends the connection at once, and every request of it.
     pub async fn serve<D: Duplex>(&self, transport: D) -> Result<(), ServeError> {
-        self.serve_with(transport, Extensions::default()).await
+        let mut extensions = Extensions::default();
+        if let Some(peer) = transport.local_peer() {
+            extensions.insert(peer);
+        }
+        self.serve_with(transport, extensions).await
     }
 
     /// The same for a transport that knows something of its client: the handlers of every request find it among
     /// the extensions of their context, a [`Principal`](crate::Principal) for instance. A [`CallerKey`] among them
-    /// says whom the connection is counted against, where there is no principal. An [`EndsAt`] among them says when nothing
+    /// says whom the connection is counted against, where there is no principal. A [`LocalPeer`](toolwire_transport::LocalPeer)
+    /// says that it is a process on this machine, which [`serve`](Self::serve) finds out by itself. An [`EndsAt`] among them says when nothing
     /// more is read; calls that are under way then have the limit `handler_timeout`, as always.
     ///
     /// # Errors
@@ -48,6 +53,7 @@ impl Server {
         transport: D,
         extensions: Extensions,
     ) -> Result<(), ServeError> {
+        self.start_tasks();
         let ledger = self.connection_ledger(&self.ledger_for(&extensions));
         let connection = Arc::new(Connection::new(self.clone(), extensions, ledger));
         let _abort = Abort(Arc::clone(&connection));

@@ -172,7 +172,7 @@ impl Call {
         if let Err(lack) = server.admit(&request, &peek, arrival.extensions.get()) {
             return Err(EncodedResponse::lacking(&request, version, lack));
         }
-        let listener = request.method.known() == Some(toolwire_protocol::Method::Listen);
+        let listener = request.method.known().is_some_and(|method| method.info().open_ended);
         let place = match arrival.bytes {
             Weight::Charged(bytes) => Place::with_bytes(arrival.ledger, listener, bytes),
             Weight::Uncharged(bytes) => Place::take(arrival.ledger, listener, bytes),

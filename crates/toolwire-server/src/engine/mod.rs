@@ -21,7 +21,7 @@ pub(crate) use clock::AskingTime;
 pub use detached::DetachedRun;
 pub use ends_at::EndsAt;
 pub use origin::{Incoming, RequestOrigin, join_answers};
-pub use session::Session;
+pub use session::{Delivery, Session};
 pub(crate) use slow::SlowRoutes;
 
 pub use crate::admission::{Refusal, Requests};
@@ -61,6 +61,7 @@ impl Server {
 
     /// Resolves when [`shutdown`](Self::shutdown) has been called.
     pub fn until_shutdown(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.start_tasks();
         let shutdown = self.shutting_down().clone();
         async move { shutdown.cancelled().await }
     }

@@ -62,7 +62,7 @@ fn binding(cx: &Context) -> Result<Binding, RpcError> {
 }
 
 /// Whether the handler waits for answers and nothing else.
-pub(super) fn settled(cx: &Context, task: &Task<'_>) -> bool {
+pub(crate) fn settled(cx: &Context, task: &Task<'_>) -> bool {
     cx.may_suspend() && cx.journal().is_settled(task.waker())
 }
 
@@ -126,6 +126,8 @@ pub(super) fn ask(cx: &Context, need: NeedInput) -> Next {
     match (cx.asking(), need.url_error(cx)) {
         (Asking::Rounds, _) => Next::Done(need.post(cx).and_then(|()| suspend(cx))),
         (_, Some(error)) => Next::Done(Err(error)),
+        // A task asks by itself what its handler has returned.
+        (Asking::Task, None) => Next::Done(Err(RpcError::internal("the request was answered already"))),
         (Asking::Live(asks), None) => Next::Run(Box::pin(live_rounds(cx.clone(), asks.clone(), need))),
         (Asking::Closed(why), None) => {
             let error = need.check(cx).err().unwrap_or(AskError::NoWay(why));

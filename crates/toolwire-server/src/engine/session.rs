@@ -11,22 +11,24 @@ use toolwire_protocol::{
     classify::LegacyView,
     envelope::{write_error, write_response},
     wire::{
-        InitializeRequestParams, InitializeResult, SetLevelRequestParams, SubscribeRequestParams,
+        InitializeRequestParams, InitializeResult, JsonObject, SetLevelRequestParams, SubscribeRequestParams,
         UnsubscribeRequestParams,
     },
 };
+use toolwire_store::Owner;
 use toolwire_transport::{
-    FairQueue,
+    BoxFuture, FairQueue,
     ledger::{Account, Charge, Ledger},
 };
 
 use super::{EncodedResponse, RequestOrigin, call::check_client_facts};
 use crate::{
-    Caller, Context, Principal, Reply, Server,
+    Caller, Context, Extensions, Principal, Reply, Server,
     admission::busy,
     ask::Asks,
-    notify::{Filter, Reader, Subscriber},
+    notify::{Change, Filter, Reader, Subscriber},
     observe::Presence,
+    tasks::{SessionTasks, owner_of},
 };
 
 /// What the handshake with a legacy client fixed, and what the client has asked for since. Cheap to clone.
@@ -41,12 +43,26 @@ struct Inner {
     subscriber: Arc<Subscriber>,
     subscriptions: usize,
     asks: Asks,
+    /// The tasks that are made in it, where it is told of them.
+    tasks: Option<SessionTasks>,
     ledger: Ledger,
     _session: Charge,
     _presence: Presence,
     _facts: Charge,
     /// The URIs that are subscribed to.
     uris: Mutex<Charge>,
+}
+
+/// What became of a response.
+#[non_exhaustive]
+#[expect(missing_debug_implementations, reason = "a future has nothing to show")]
+pub enum Delivery {
+    /// Somebody waited for it.
+    Taken,
+    /// It answers a question of a task, and is not to be acknowledged before it is stored.
+    Storing(BoxFuture<'static, Result<(), RpcError>>),
+    /// Nobody waits for it.
+    Unknown,
 }
 
 /// What a session takes besides what its client says of itself, about.
@@ -56,7 +72,8 @@ const SESSION_BYTES: usize = 1024;
 const DECODED_FACTOR: usize = 8;
 
 impl Session {
-    /// Answers `initialize`, and starts a session if all is well. What it holds is charged below `caller`.
+    /// Answers `initialize`, and starts a session if all is well. What it holds is charged below `caller`, and its tasks
+    /// belong to whom the transport has found out about.
     ///
     /// # Errors
     /// The answer, when there can be no session.
@@ -64,6 +81,7 @@ impl Session {
         server: &Server,
         request: &Request,
         caller: &Ledger,
+        extensions: &Extensions,
     ) -> Result<(Self, EncodedResponse), EncodedResponse> {
         let refuse = |error: &RpcError| EncodedResponse::new(200, write_error(Some(&request.id), error));
         let facts = request.params.text().len();
@@ -85,14 +103,22 @@ impl Session {
             catalog.served(server.has_legacy()).negotiate(&params.protocol_version).ok_or_else(|| {
                 refuse(&RpcError::invalid_params("no version with an initialize handshake is served here"))
             })?;
-        let mut result =
-            InitializeResult::new(version.as_str(), catalog.capabilities.clone(), server.info().clone());
+        let owner = owner_of(extensions);
+        let mut capabilities = catalog.capabilities.clone();
+        if let Some(tasks) = capabilities.tasks.as_mut().filter(|_| owner != Owner::Anonymous) {
+            // Those who cannot be told apart would see each other's.
+            tasks.list = Some(JsonObject::new());
+        }
+        let mut result = InitializeResult::new(version.as_str(), capabilities, server.info().clone());
         result.instructions = server.instructions().map(Into::into);
         let body =
             write_response(&request.id, |out| server.codec().write(version, result, out)).map_err(|_| {
                 refuse(&RpcError::internal("the description of the server could not be serialised"))
             })?;
         let caller = Caller::from_handshake(version, params.capabilities, params.client_info);
+        let tasks = SessionTasks::new(server, &caller, version, owner);
+        let mut filter = Filter::default();
+        filter.tasks.session = tasks.as_ref().map(SessionTasks::key);
         let session = Self(Arc::new(Inner {
             _presence: server.observers().session(&caller),
             _session: session,
@@ -102,10 +128,12 @@ impl Session {
             version,
             caller,
             initialized: AtomicBool::new(false),
-            subscriber: server.notify().subscribe(Filter::default()),
+            subscriber: server.notify().subscribe(filter),
+            tasks,
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
         }));
+        session.read_by(server, extensions.get());
         Ok((session, EncodedResponse::new(200, body)))
     }
 
@@ -132,9 +160,16 @@ impl Session {
         self.0.asks.clone()
     }
 
-    /// Hands in the client's answer to a question. Says whether somebody waited for it.
-    pub fn deliver(&self, response: Response) -> bool {
-        self.0.asks.deliver(response)
+    /// Hands in the client's answer to a question.
+    pub fn deliver(&self, response: Response) -> Delivery {
+        let response = match &self.0.tasks {
+            Some(tasks) => match tasks.answer(response) {
+                Ok(storing) => return Delivery::Storing(storing),
+                Err(response) => response,
+            },
+            None => response,
+        };
+        if self.0.asks.deliver(response) { Delivery::Taken } else { Delivery::Unknown }
     }
 
     /// What `classify` has to know.
@@ -146,8 +181,8 @@ impl Session {
     pub fn set_initialized(&self) -> bool {
         let unsolicited = Filter::unsolicited();
         self.0.subscriber.update(|filter| {
-            let uris = std::mem::take(&mut filter.uris);
-            *filter = Filter { uris, ..unsolicited };
+            let (uris, tasks) = (std::mem::take(&mut filter.uris), std::mem::take(&mut filter.tasks));
+            *filter = Filter { uris, tasks, ..unsolicited };
         });
         !self.0.initialized.swap(true, Ordering::AcqRel)
     }
@@ -222,10 +257,19 @@ impl Session {
     /// A future that is dropped before it is ready has taken no change.
     pub async fn next_change(&self) -> Option<Bytes> {
         loop {
-            let change = self.0.subscriber.next().await?;
-            // Parameters of our own can always be written.
-            if let Ok(message) = change.message(None) {
+            if let Some(tasks) = &self.0.tasks
+                && let Some(message) = tasks.next(self.0.subscriber.principal()).await
+            {
                 return Some(message);
+            }
+            match (self.0.subscriber.next().await?, &self.0.tasks) {
+                (Change::Task(id), Some(tasks)) => tasks.changed(id),
+                (change, _) => {
+                    // Parameters of our own can always be written.
+                    if let Ok(message) = change.message(None) {
+                        return Some(message);
+                    }
+                }
             }
         }
     }

@@ -149,4 +149,10 @@ impl<T: Clone + Send + Sync + 'static> FromContext for Extension<T> {
             Rejection::absent(RpcError::internal(error))
         })
     }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.takes_from_request::<T>();
+    }
+
+    fn describe_optional(_: &mut HandlerSpec) {}
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use toolwire_protocol::{Feature, Method, wire::ProgressNotificationParams};
 
-use crate::Context;
+use crate::{Context, tasks::Run};
 
 /// Tells the caller how far the work has come. An extractor.
 ///
@@ -38,7 +38,7 @@ impl Progress {
 
     /// Whether the caller wants progress at all.
     pub fn is_wanted(&self) -> bool {
-        self.0.0.peek.progress_token().is_some()
+        self.0.0.peek.progress_token().is_some() || self.0.task_run().is_some()
     }
 
     /// Reports `done`, out of `total` if that is known.
@@ -51,8 +51,20 @@ impl Progress {
         self.send(done, total.into(), Some(message.into()));
     }
 
+    fn report_to(&self, run: &dyn Run, done: f64, total: Option<f64>, message: Option<String>) {
+        let mut last = self.0.0.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.is_finite() && last.is_none_or(|last| done > last) {
+            *last = Some(done);
+            run.report(done, total.filter(|total| total.is_finite()), message);
+        }
+    }
+
     fn send(&self, done: f64, total: Option<f64>, message: Option<String>) {
         let exchange = &self.0.0;
+        if let Some(run) = self.0.task_run() {
+            // It becomes part of the task, which everybody may look at, whether the call wanted progress or not.
+            return self.report_to(&*run, done, total, message);
+        }
         let Some(token) = exchange.peek.progress_token() else { return };
         // Held while queueing, so that two tasks of one handler cannot swap their values.
         let mut last = exchange.progress.0.lock().unwrap_or_else(PoisonError::into_inner);

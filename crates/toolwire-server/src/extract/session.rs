@@ -14,7 +14,7 @@ use toolwire_protocol::{ErrorCode, RpcError};
 
 use crate::{
     CallerKey, Context, Limits,
-    handler::{FromContext, Rejection},
+    handler::{FromContext, HandlerSpec, Rejection},
 };
 
 /// A value of one session, made by `T::default()` with the first request that takes it. An extractor.
@@ -75,6 +75,12 @@ impl<T: Default + Send + Sync + 'static> FromContext for Session<T> {
         let server = cx.server();
         Ok(Self(server.principal_sessions().of(owner, server.limits())?.get()))
     }
+
+    fn describe(spec: &mut HandlerSpec) {
+        spec.takes_from_request::<Self>();
+    }
+
+    fn describe_optional(_: &mut HandlerSpec) {}
 }
 
 /// The values of one session, by type: never more than the handlers of the program have types for.

@@ -7,6 +7,7 @@
 
 mod custom;
 mod reader;
+mod tasks;
 
 use std::{
     collections::BTreeSet,
@@ -17,17 +18,21 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Serialize, ser::Error as _};
 use tokio::sync::Notify;
 use toolwire_protocol::{
     Method,
     envelope::write_notification,
     wire::{Meta, NotificationParams, ResourceUpdatedNotificationParams, SubscriptionFilter},
 };
+use toolwire_store::TaskId;
+
+use crate::Principal;
 
 pub(crate) use custom::Custom;
 pub use custom::NotifyError;
 pub(crate) use reader::Reader;
+pub(crate) use tasks::TaskFilter;
 
 /// How many changes wait for one subscriber until it is no longer told which resources below its URI have changed, only
 /// that some have. Otherwise one who subscribes to everything and reads nothing would be kept everything for.
@@ -191,6 +196,8 @@ pub(crate) enum Change {
     Prompts,
     Resources,
     Updated(String),
+    /// A task, which whoever hears of it has to look at: there is nothing to tell before.
+    Task(TaskId),
     Custom(Custom),
 }
 
@@ -202,6 +209,7 @@ impl Change {
             Self::Prompts => Method::PromptListChanged,
             Self::Resources => Method::ResourceListChanged,
             Self::Custom(custom) => return custom.message(meta),
+            Self::Task(_) => return Err(serde_json::Error::custom("a task has to be looked at first")),
             Self::Updated(uri) => {
                 let mut params = ResourceUpdatedNotificationParams::new(uri);
                 params.meta = meta;
@@ -222,6 +230,7 @@ pub(crate) struct Filter {
     pub(crate) resources: bool,
     pub(crate) uris: BTreeSet<String>,
     pub(crate) custom: CustomFilter,
+    pub(crate) tasks: TaskFilter,
 }
 
 /// Which notifications of a server's own a subscriber wants.
@@ -240,7 +249,14 @@ impl Default for CustomFilter {
 impl Filter {
     /// What a legacy client gets without asking.
     pub(crate) fn unsolicited() -> Self {
-        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new(), custom: CustomFilter::All }
+        Self {
+            tools: true,
+            prompts: true,
+            resources: true,
+            uris: BTreeSet::new(),
+            custom: CustomFilter::All,
+            tasks: TaskFilter::default(),
+        }
     }
 
     pub(crate) fn of(wanted: &SubscriptionFilter) -> Self {
@@ -251,6 +267,7 @@ impl Filter {
             resources: on(wanted.resources_list_changed),
             uris: wanted.resource_subscriptions.iter().flatten().cloned().collect(),
             custom: CustomFilter::Named(wanted.extra.iter().map(|(name, _)| name.to_owned()).collect()),
+            tasks: TaskFilter::default(),
         }
     }
 
@@ -273,6 +290,7 @@ impl Filter {
             Change::Resources => self.resources,
             Change::Updated(uri) => self.covering(uri).is_some(),
             Change::Custom(custom) => self.wants_custom(custom.method()),
+            Change::Task(id) => self.tasks.has(id),
         }
     }
 }
@@ -296,7 +314,12 @@ pub(crate) struct Subscriber {
 impl Subscriber {
     /// Says whether the subscriber will hear of it.
     fn offer(&self, change: &Change) -> bool {
-        if !self.update(|filter| filter.wants(change)) {
+        self.offer_if(change, |_| false)
+    }
+
+    /// The same for a change that the subscriber may want for another reason, too.
+    fn offer_if(&self, change: &Change, wanted: impl FnOnce(&mut Filter) -> bool) -> bool {
+        if !self.update(|filter| filter.wants(change) || wanted(filter)) {
             return false;
         }
         let change = match change {
@@ -306,6 +329,8 @@ impl Subscriber {
                 let Some(above) = above else { return false };
                 Change::Updated(above)
             }
+            // Whoever does not read hears of it when it asks.
+            Change::Task(_) if self.is_full() => return false,
             change => change.clone(),
         };
         self.pending().insert(change);
@@ -328,6 +353,11 @@ impl Subscriber {
     /// Says for whom changes are read.
     pub(crate) fn read_by(&self, reader: Reader) {
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+    }
+
+    /// For whom changes are read, if that is known.
+    pub(crate) fn principal(&self) -> Option<Principal> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.principal().cloned()
     }
 
     /// Whether the change is of something that does not exist for whoever reads.

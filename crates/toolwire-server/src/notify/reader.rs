@@ -19,6 +19,10 @@ impl Reader {
         Self { server: server.clone(), principal: principal.cloned() }
     }
 
+    pub(super) fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
     pub(super) fn conceals(&self, uri: &str) -> bool {
         self.server.conceals(uri, self.principal.as_ref())
     }

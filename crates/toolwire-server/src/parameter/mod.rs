@@ -127,6 +127,7 @@ where
 
     fn describe(&self, spec: &mut HandlerSpec) {
         spec.clone_from(&self.signature.spec.lock().unwrap_or_else(PoisonError::into_inner));
+        spec.threshold = true;
     }
 }
 

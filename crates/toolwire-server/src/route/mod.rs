@@ -32,6 +32,8 @@ pub(crate) struct Needs {
     pub(crate) access: Access,
     /// What the handler takes from the request by itself.
     pub(crate) taken: Vec<&'static str>,
+    /// What it takes that only a request has.
+    pub(crate) from_request: Vec<(TypeId, &'static str)>,
 }
 
 impl Needs {
@@ -42,6 +44,7 @@ impl Needs {
             problems: spec.problems.clone(),
             access: Access::new(spec.principal),
             taken: spec.taken.clone(),
+            from_request: spec.from_request.clone(),
         }
     }
 
@@ -66,6 +69,10 @@ pub(crate) trait Entry: fmt::Debug + Send + Sync {
     fn needs(&self) -> &Needs;
     /// Whether it offers completions.
     fn completes(&self) -> bool {
+        false
+    }
+    /// Whether its calls may become tasks.
+    fn has_tasks(&self) -> bool {
         false
     }
     /// What is wrong with its key.
@@ -136,7 +143,9 @@ macro_rules! described {
         }
 
         pub(crate) fn wrap(&mut self, layer: &impl crate::RouteLayer) {
-            self.endpoint = layer.wrap(crate::layer::Route(std::sync::Arc::clone(&self.endpoint))).0;
+            for endpoint in self.endpoints() {
+                *endpoint = layer.wrap(crate::layer::Route(std::sync::Arc::clone(endpoint))).0;
+            }
         }
     };
 }

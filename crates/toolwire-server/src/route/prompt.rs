@@ -102,6 +102,11 @@ fn arguments(schema: &JsonObject) -> Vec<PromptArgument> {
 impl PromptRoute {
     described!(PromptRoute.prompt);
 
+    /// What layers go around.
+    fn endpoints(&mut self) -> impl Iterator<Item = &mut SharedEndpoint> {
+        std::iter::once(&mut self.endpoint)
+    }
+
     /// Offers completions for an argument: a list of values, or an async function that takes a
     /// [`Complete`](crate::Complete).
     #[must_use]

@@ -134,6 +134,11 @@ where
 impl ResourceRoute {
     described!(ResourceRoute.resource);
 
+    /// What layers go around.
+    fn endpoints(&mut self) -> impl Iterator<Item = &mut SharedEndpoint> {
+        std::iter::once(&mut self.endpoint)
+    }
+
     /// The resource's name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -165,6 +170,11 @@ impl ResourceRoute {
 
 impl TemplateRoute {
     described!(TemplateRoute.template);
+
+    /// What layers go around.
+    fn endpoints(&mut self) -> impl Iterator<Item = &mut SharedEndpoint> {
+        std::iter::once(&mut self.endpoint)
+    }
 
     /// The template's name.
     #[must_use]

@@ -9,4 +9,5 @@ mod detached;
 mod offers;
 mod rough;
 mod sessions;
+mod tasks;
 mod wire;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 
-use crate::duplex::{Duplex, ReceiveError, Sink, Source};
+use crate::duplex::{Duplex, LocalPeer, ReceiveError, Sink, Source};
 use crate::lines::{Lines, LinesSink, LinesSource};
 
 #[cfg(unix)]
@@ -86,6 +86,10 @@ impl Duplex for Stdio {
         let (input, output) = self.descriptors.open();
         let (source, sink) = Lines::new(input, output).max_message_bytes(self.max_message_bytes).split();
         (StdioSource(source), StdioSink(sink))
+    }
+
+    fn local_peer(&self) -> Option<LocalPeer> {
+        Some(LocalPeer::new())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Unix sockets: many clients of one server on the same machine, told apart by the permissions of a file.
 //!
-//! Each connection carries one message per line, as a pipe does. What it deliberately does not do: look at who
-//! connects. Whoever may open the file may talk to the server, which by default is the user who runs it.
+//! Each connection carries one message per line, as a pipe does. What it deliberately does not do: refuse somebody for
+//! who connects. Whoever may open the file may talk to the server, which by default is the user who runs it; a server is
+//! told which user that was.
 
 mod fault;
 mod file;
@@ -13,6 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener as Incoming, UnixSocket as Socket, UnixStream};
 use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 
+use crate::duplex::LocalPeer;
 use crate::lines::Lines;
 use crate::listener::Listener;
 use file::SocketFile;
@@ -142,6 +144,12 @@ impl Listener for UnixListener {
 }
 
 fn framed(stream: UnixStream, max_message_bytes: usize) -> UnixConnection {
+    // Who connected, not who has the socket now. If the system does not tell, it is a stranger.
+    let peer = stream.peer_cred().map(|peer| LocalPeer::with_uid(peer.uid()));
     let (reader, writer) = stream.into_split();
-    Lines::new(reader, writer).max_message_bytes(max_message_bytes)
+    let lines = Lines::new(reader, writer).max_message_bytes(max_message_bytes);
+    match peer {
+        Ok(peer) => lines.local_peer(peer),
+        Err(_) => lines,
+    }
 }

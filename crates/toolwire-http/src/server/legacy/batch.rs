@@ -66,8 +66,12 @@ impl LegacyEndpoint {
                     }
                 }
                 (Incoming::Response(answer), _) => {
-                    if let Some(session) = &session {
-                        session.deliver(answer);
+                    let storing = session.as_ref().and_then(|session| session.deliver(answer));
+                    // The revision with batches has no tasks, so that nothing of the others is lost by this.
+                    if let Some(storing) = storing
+                        && let Err(error) = storing.await
+                    {
+                        return response::error(StatusCode::SERVICE_UNAVAILABLE, None, &error);
                     }
                 }
                 _ => {}

@@ -152,8 +152,9 @@ impl LegacyEndpoint {
         request: &Request,
         principal: Option<PrincipalKey>,
         caller: &Ledger,
+        extensions: &Extensions,
     ) -> Response<Body> {
-        let (session, answered) = match Session::initialize(&self.server, request, caller) {
+        let (session, answered) = match Session::initialize(&self.server, request, caller, extensions) {
             Ok(started) => started,
             Err(answered) => return response::encoded(answered),
         };

@@ -8,12 +8,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
+use toolwire_protocol::RpcError;
 use toolwire_server::engine::{Call, EncodedResponse, Outcome};
 use toolwire_transport::BoxFuture;
 
 use super::{post_response::PostResponse, session::SessionSlot};
-use crate::server::Body;
+use crate::server::{Body, response};
 
 /// A call and the POST that waits for its answer.
 pub(crate) struct RunningCall {
@@ -109,6 +110,16 @@ pub(crate) enum PendingResponse {
 }
 
 impl PendingResponse {
+    /// The response to an answer that is acknowledged when it is stored.
+    pub(crate) fn stored(storing: BoxFuture<'static, Result<(), RpcError>>) -> Self {
+        Self::Waiting(Box::pin(async move {
+            match storing.await {
+                Ok(()) => response::empty(StatusCode::ACCEPTED),
+                Err(error) => response::error(StatusCode::SERVICE_UNAVAILABLE, None, &error),
+            }
+        }))
+    }
+
     /// The response, if it is there at once.
     #[expect(clippy::result_large_err, reason = "it goes on with what it gets back")]
     fn at_once(self, task: &mut Context<'_>) -> Result<Response<Body>, Self> {

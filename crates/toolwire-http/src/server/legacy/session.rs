@@ -8,12 +8,12 @@ use std::{
 };
 
 use tokio::time::Instant;
-use toolwire_protocol::{Method, Notification, RequestId, Response, Version, wire};
+use toolwire_protocol::{Method, Notification, RequestId, Response, RpcError, Version, wire};
 use toolwire_server::{
     Context, Limits, PrincipalKey,
-    engine::{Refusal, Requests, Session},
+    engine::{Delivery, Refusal, Requests, Session},
 };
-use toolwire_transport::{internal::AbortOnDrop, ledger::Account};
+use toolwire_transport::{BoxFuture, internal::AbortOnDrop, ledger::Account};
 
 use super::{
     event_log::EventLog,
@@ -157,11 +157,15 @@ impl HttpSession {
         }
     }
 
-    /// Takes a response: the one place where an answer to a question of ours comes in.
-    pub(crate) fn deliver(&self, response: Response) {
-        if !self.session.deliver(response) {
-            tracing::debug!("a response that nobody waits for was dropped");
+    /// Takes a response: the one place where an answer to a question of ours comes in. What it gives has to be waited for
+    /// before the answer is acknowledged.
+    pub(crate) fn deliver(&self, response: Response) -> Option<BoxFuture<'static, Result<(), RpcError>>> {
+        match self.session.deliver(response) {
+            Delivery::Storing(stored) => return Some(stored),
+            Delivery::Taken => {}
+            _ => tracing::debug!("a response that nobody waits for was dropped"),
         }
+        None
     }
 
     /// Opens the stream of a request.

@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 use toolwire_protocol::{
-    for_each_member,
+    RpcError, for_each_member,
     schema::Violations,
-    wire::{JsonObject, Tool, ToolAnnotations},
+    wire::{JsonObject, TaskSupport, Tool, ToolAnnotations, ToolExecution},
 };
 
 use super::{Entry, Needs, described};
@@ -16,6 +16,7 @@ use crate::{
     output::{IntoToolOutput, ToolError},
     parameter::unknown,
     schema::{ToolSchema, mend_members},
+    tasks::{TaskOffer, TaskPolicy},
 };
 
 /// A tool: its description and its handler. Made by [`tool()`] or the attribute `#[tool]`.
@@ -29,6 +30,12 @@ pub struct ToolRoute {
     pub(crate) needs: Needs,
     /// Whether it ignores arguments it does not know, and reads numbers and booleans from strings.
     pub(crate) lenient: bool,
+    /// When its calls become tasks.
+    pub(crate) task: Option<Box<TaskOffer>>,
+    /// Whether its handler waits between its extractors and its body.
+    pub(crate) threshold: bool,
+    /// How many layers it has.
+    layers: usize,
 }
 
 /// How long the name of a tool may be, by the specification.
@@ -92,7 +99,17 @@ impl ToolRoute {
             needs.problems.extend_from_slice(&shape.problems);
         }
         let tool = Tool::new(name, JsonObject::new());
-        Self { tool, input, output: spec.output, endpoint, needs, lenient: false }
+        Self {
+            tool,
+            input,
+            output: spec.output,
+            endpoint,
+            needs,
+            lenient: false,
+            task: None,
+            threshold: spec.threshold,
+            layers: 0,
+        }
     }
 
     /// The tool as it is listed.
@@ -104,6 +121,43 @@ impl ToolRoute {
     }
 
     described!(ToolRoute.tool);
+
+    /// What layers go around: the handler, and those of older revisions.
+    fn endpoints(&mut self) -> impl Iterator<Item = &mut SharedEndpoint> {
+        self.layers += 1;
+        let older = self.task.iter_mut().flat_map(|task| task.policy.endpoints());
+        std::iter::once(&mut self.endpoint).chain(older)
+    }
+
+    /// Lets calls become tasks: the caller gets an id at once, and the work goes on without its request, also on another
+    /// replica if the server has a [store](crate::ServerBuilder::store).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use toolwire_server::{Context, Server, TaskPolicy, tool};
+    ///
+    /// async fn report(cx: Context) -> Result<String, toolwire_server::BoxError> {
+    ///     let rows = cx.once("count", async { 12 }).await?;
+    ///     cx.sleep("cool down", Duration::from_millis(1)).await?;
+    ///     Ok(format!("{rows} rows"))
+    /// }
+    ///
+    /// let server = Server::builder("reports", "1.0")
+    ///     .tool(tool("report", report).task(TaskPolicy::optional()))
+    ///     .build()
+    ///     .unwrap();
+    /// ```
+    #[must_use]
+    pub fn task(mut self, policy: TaskPolicy) -> Self {
+        if self.layers > 0 && policy.has_older() {
+            let problem = "`.task(…)` with `.older(…)` has to come before `.layer(…)`: the layers are for older revisions, too";
+            self.needs.problems.push(problem.to_owned());
+        }
+        policy.check(&mut self.needs);
+        self.tool.execution = Some(ToolExecution::new().task_support(policy.support()));
+        self.task = Some(Box::new(TaskOffer { policy, engine: crate::tasks::engine }));
+        self
+    }
 
     /// The tool only reads.
     #[must_use]
@@ -163,6 +217,22 @@ impl ToolRoute {
         self.needs.problems.extend_from_slice(&output.problems);
         self.output = Some(Arc::new(output));
         self
+    }
+
+    /// When its calls become tasks, if they do.
+    pub(crate) fn policy(&self) -> Option<&TaskPolicy> {
+        self.task.as_ref().map(|task| &task.policy)
+    }
+
+    /// Whether a call that cannot become a task may be answered by its result.
+    pub(crate) fn may_run_inline(&self) -> bool {
+        self.policy().is_none_or(|policy| policy.support() != TaskSupport::Required)
+    }
+
+    /// The answer to a call whose arguments do not fit, where decoding would not notice.
+    pub(crate) fn refused(&self, cx: &crate::Context) -> Option<Result<Reply, RpcError>> {
+        let refused = self.check_arguments(cx.0.peek.arguments.as_deref().unwrap_or(b"{}")).err()?;
+        Some(ToolError::message(refused).into_tool_output())
     }
 
     fn annotate(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
@@ -243,6 +313,10 @@ impl Entry for ToolRoute {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.task.is_some()
     }
 
     fn problem(&self) -> Option<String> {

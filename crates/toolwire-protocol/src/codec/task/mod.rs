@@ -3,6 +3,13 @@
 //! 2025-11-25 has them in its core, the extension of 2026-07-28 has the same members under other names and in other
 //! places. Both are read everywhere.
 
+mod state;
+
+pub use state::{CreatedTask, ShownTask, TaskOutcome, TaskState, relate, relate_question};
+
+#[cfg(test)]
+mod tests;
+
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
