@@ -25,6 +25,7 @@ mod resources;
 mod runtime;
 mod schemas;
 mod shutdown;
+mod tasks;
 mod tools;
 mod transcripts;
 #[cfg(all(unix, feature = "unix"))]
