@@ -4,7 +4,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::commands::{
     auth, bench, call, complete, config, demo, doctor, explain, list, login, logout, new, overview, probe,
-    prompt, read, serve, shell, trace, trust, watch,
+    prompt, read, serve, shell, tasks, trace, trust, watch,
 };
 
 const AFTER_HELP: &str = "\
@@ -87,7 +87,8 @@ pub(crate) enum Command {
         after_help = PROMPTS_HELP
     )]
     Prompts(list::Options),
-    Call(call::Options),
+    Call(Box<call::Options>),
+    Tasks(Box<tasks::Options>),
     Read(read::Options),
     Prompt(prompt::Options),
     Complete(complete::Options),

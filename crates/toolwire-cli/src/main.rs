@@ -17,6 +17,7 @@ mod schema;
 mod session;
 mod target;
 mod terminal;
+mod tickets;
 mod tools;
 mod trace;
 mod trust;

@@ -184,6 +184,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether tasks of servers are followed, and questions that a server wants answered as tasks are; it is so by
+    /// default.
+    ///
+    /// Without them a server is told nothing of tasks: it answers calls at once, or refuses those of tools that
+    /// cannot do without.
+    pub const fn tasks(mut self, follow: bool) -> Self {
+        self.handlers.without_tasks = !follow;
+        self
+    }
+
     /// Hears every notification of the server, after the client has dealt with it. Progress comes here only if it
     /// belongs to a token in a raw request.
     pub fn on_notification(mut self, listener: impl Fn(Notification) + Send + Sync + 'static) -> Self {

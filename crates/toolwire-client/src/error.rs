@@ -52,6 +52,10 @@ pub enum ErrorKind {
     Unanswerable,
     /// The server kept asking for input.
     TooManyRounds,
+    /// The server does not know the task: it has expired, or belongs to somebody else.
+    TaskGone,
+    /// The task was cancelled, so it has no result.
+    TaskCancelled,
     /// The server kept sending pages.
     TooManyPages,
     /// The server sent more than a limit of this client allows; [`Error::limit`] names it.

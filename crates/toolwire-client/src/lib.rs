@@ -8,6 +8,7 @@
 //! * [`Pages`] goes through lists, [`Listener`] tells of changes, [`Raw`] shows the wire.
 //! * Handlers given to the [`ClientBuilder`] answer what a server asks, live in the legacy era and in rounds in
 //!   the modern one.
+//! * [`TaskHandle`] follows work that goes on as a task, also after a restart.
 //! * [`Error`] says what went wrong and whether the server may have acted on it.
 //! * [`link`] is for those who write transports. There is no HTTP in this crate.
 //!
@@ -52,6 +53,7 @@ mod listen;
 mod lock;
 mod observe;
 mod settings;
+mod task;
 mod waiting;
 
 pub use builder::{ClientBuilder, ReconnectingBuilder};
@@ -65,3 +67,4 @@ pub use host::{Elicit, ElicitReply, ServerRequest};
 pub use limits::ClientLimits;
 pub use listen::{Change, EndReason, ListenBuilder, Listener};
 pub use observe::Observed;
+pub use task::{Started, TaskHandle, TaskState, Updates};

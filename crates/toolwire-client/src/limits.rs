@@ -71,6 +71,23 @@ client_limits! {
     batch_messages: usize = 256;
     /// How often a server may ask for input before one request is done. Default 10.
     rounds: usize = 10;
+    /// How long a task is followed, whatever its server says of its life. Default 30 days.
+    task_time: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+    /// How long the server of a task that is followed may be out of reach. Default five minutes.
+    task_outage: Duration = Duration::from_secs(5 * 60);
+    /// The shortest pause between two looks at a task, however often its server would like to be asked. Default
+    /// 100 milliseconds.
+    shortest_poll: Duration = Duration::from_millis(100);
+    /// The longest pause between two looks at a task, however seldom its server would like to be asked. Default one
+    /// minute.
+    longest_poll: Duration = Duration::from_secs(60);
+    /// How many questions one task may ask. Default 100.
+    task_questions: usize = 100;
+    /// How many tasks a server may have the client keep, those that have ended included. Default 256. Worst case:
+    /// the answers of as many handlers.
+    hosted_tasks: usize = 256;
+    /// For how long the client keeps a task of a server, whatever that wishes. Default one hour.
+    hosted_task_ttl: Duration = Duration::from_secs(60 * 60);
     /// How many pages of a list are fetched. Default 1000.
     list_pages: usize = 1000;
     /// How many items of a list are fetched, over all of its pages. Default 100,000. Worst case: about 1 KiB for each

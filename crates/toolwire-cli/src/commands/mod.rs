@@ -18,6 +18,7 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod serve;
 pub(crate) mod shell;
+pub(crate) mod tasks;
 pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod watch;
@@ -64,7 +65,8 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Resources(options) => list::resources(&options, terminal).await,
         Command::Templates(options) => list::templates(&options, terminal).await,
         Command::Prompts(options) => list::prompts(&options, terminal).await,
-        Command::Call(options) => call::run(&options, terminal).await,
+        Command::Call(options) => Box::pin(call::run(&options, terminal)).await,
+        Command::Tasks(options) => Box::pin(tasks::run(&options, terminal)).await,
         Command::Read(options) => read::run(&options, terminal).await,
         Command::Prompt(options) => prompt::run(&options, terminal).await,
         Command::Complete(options) => complete::run(&options, terminal).await,

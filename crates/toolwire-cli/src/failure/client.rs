@@ -122,6 +122,8 @@ fn code(error: &Error) -> Code {
         ErrorKind::InvalidResponse | ErrorKind::TooManyPages | ErrorKind::TooLarge => Code::InvalidAnswer,
         ErrorKind::InvalidParams => Code::InvalidArguments,
         ErrorKind::Unanswerable => Code::Unanswerable,
+        ErrorKind::TaskGone => Code::TaskExpired,
+        ErrorKind::TaskCancelled => Code::TaskCancelled,
         _ => Code::Other,
     }
 }

@@ -48,6 +48,10 @@ codes! {
     TooLarge "message-too-large" 1;
     /// A program of this name was started by one that was started by one, and so on.
     TooDeep "too-deep" 1;
+    /// The server does not know the task any more.
+    TaskExpired "task-expired" 1;
+    /// The task was cancelled.
+    TaskCancelled "task-cancelled" 1;
     /// The command line is not valid.
     Usage "usage" 2;
     /// No configured server has this name.

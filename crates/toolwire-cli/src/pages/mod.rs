@@ -38,7 +38,7 @@ macro_rules! chapters {
 chapters! {
     "What this program says":
         "other", "io", "config-broken", "rpc-error", "not-supported", "unanswerable", "unhealthy",
-        "message-too-large", "too-deep",
+        "message-too-large", "too-deep", "task-expired", "task-cancelled",
         "usage",
         "unknown-server", "switched-off", "unknown-name", "auth-needed", "forbidden", "not-trusted",
         "spawn-failed", "unreachable",
@@ -57,6 +57,8 @@ chapters! {
         "login-expired", "login-refused", "scope-missing", "challenge-unreadable", "resource-metadata-missing",
         "resource-mismatch", "issuer-mismatch", "issuer-slash", "issuer-metadata-missing", "pkce-missing",
         "registration-impossible", "metadata-refused", "resource-refused", "clock-wrong", "credentials-exposed",;
+    "What servers say of their tasks":
+        "task-abandoned", "no-such-revision", "store-unreachable",;
     "What servers answer (JSON-RPC)":
         "-32700" in "rpc-32700.md", "-32600" in "rpc-32600.md", "-32601" in "rpc-32601.md",
         "-32602" in "rpc-32602.md", "-32603" in "rpc-32603.md", "-32000" in "rpc-32000.md",

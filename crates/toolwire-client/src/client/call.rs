@@ -3,12 +3,21 @@
 use std::{collections::BTreeMap, fmt, future::IntoFuture, time::Duration};
 
 use toolwire_protocol::wire::{
-    CompleteResult, CompletionContext, LoggingLevel, Meta, PaginatedRequestParams, ProgressNotificationParams,
+    CompleteResult, CompletionContext, LoggingLevel, Meta, PaginatedRequestParams,
+    ProgressNotificationParams, TaskMetadata,
 };
 use toolwire_transport::BoxFuture;
 
-use super::{Client, operation::Operation, outcome::CallOutcome, typed_request::Options};
-use crate::error::Error;
+use super::{
+    Client,
+    operation::Operation,
+    outcome::CallOutcome,
+    typed_request::{Options, Performed},
+};
+use crate::{
+    error::Error,
+    task::{Started, TaskHandle},
+};
 
 /// A request that is sent when it is awaited.
 ///
@@ -101,6 +110,51 @@ impl CallBuilder<CompleteResult> {
     }
 }
 
+impl CallBuilder {
+    /// For how long the server should keep the task that the call may become; it may keep it shorter. A server of
+    /// 2026-07-28 decides by itself.
+    pub fn keep(mut self, time: Duration) -> Self {
+        if let Ok(params) = &mut self.params {
+            let ttl = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            params.task.get_or_insert_with(TaskMetadata::new).ttl = Some(ttl);
+        }
+        self
+    }
+
+    /// Calls the tool and does not wait for work that goes on as a task.
+    ///
+    /// Awaiting the call itself waits for that, too. The difference is who ends the task: dropping the future of an
+    /// awaited call cancels it, dropping a [`TaskHandle`] does not.
+    ///
+    /// ```
+    /// # use toolwire_client::{Client, Error, Started};
+    /// # async fn example(client: Client) -> Result<(), Error> {
+    /// match client.call("report", serde_json::json!({ "year": 2026 })).start().await? {
+    ///     Started::Done(outcome) => println!("{}", outcome.text()),
+    ///     Started::Task(task) => println!("to be continued: {}", task.ticket()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the call was not made, or was refused.
+    pub async fn start(self) -> Result<Started, Error> {
+        let Self { client, params, mut options } = self;
+        let mut params = params?;
+        let performed = if client.wishes_for_tasks::<CallOutcome>() {
+            Box::pin(client.begin_wishing::<CallOutcome>(&mut params, &mut options)).await
+        } else {
+            params.task = None;
+            client.begin::<CallOutcome>(&mut params, &mut options).await
+        };
+        match performed? {
+            Performed::Done(outcome) => Ok(Started::Done(outcome)),
+            Performed::Task(task) => Ok(Started::Task(TaskHandle::begun(client, *task, Some(params.name))?)),
+        }
+    }
+}
+
 impl<T: Operation> IntoFuture for CallBuilder<T> {
     type Output = Result<T, Error>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
@@ -109,7 +163,21 @@ impl<T: Operation> IntoFuture for CallBuilder<T> {
         let Self { client, params, mut options } = self;
         match params {
             // Lent, because a future has room for whatever is moved into it once more.
-            Ok(mut params) => Box::pin(async move { client.perform(&mut params, &mut options).await }),
+            Ok(mut params) => Box::pin(async move {
+                let performed = if client.wishes_for_tasks::<T>() {
+                    Box::pin(client.begin_wishing::<T>(&mut params, &mut options)).await
+                } else {
+                    T::wish_for_task(&mut params, false);
+                    client.begin::<T>(&mut params, &mut options).await
+                };
+                match performed? {
+                    Performed::Done(value) => Ok(value),
+                    // Few calls become tasks, so they need not make the futures of all others large.
+                    Performed::Task(task) => {
+                        Box::pin(client.await_task::<T>(&params, *task, &mut options)).await
+                    }
+                }
+            }),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }

@@ -9,14 +9,14 @@ use toolwire_protocol::{
     wire::{
         CallToolRequestParams, CompleteRequestParams, CompleteResult, CompletionArgument,
         CompletionReference, DiscoverResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams,
-        PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResult, RequestParams,
-        Resource, ResourceTemplate, SetLevelRequestParams, Tool,
+        ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult, LoggingLevel,
+        NotificationParams, PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResult,
+        RequestParams, Resource, ResourceTemplate, SetLevelRequestParams, Tool,
     },
 };
 
 use super::{CallBuilder, Client, pages::Pages, raw::Raw, typed_request::Options};
-use crate::{error::Error, listen::ListenBuilder};
+use crate::{error::Error, listen::ListenBuilder, task::TaskHandle};
 
 impl Client {
     /// Calls a tool. `arguments` must serialise to a JSON object, or to `null` for none.
@@ -90,6 +90,24 @@ impl Client {
     /// All prompts at once.
     pub async fn all_prompts(&self) -> Result<Vec<Prompt>, Error> {
         self.prompts().collect().await
+    }
+
+    /// All tasks of this caller that a server of 2025-11-25 lists, page by page.
+    ///
+    /// # Errors
+    /// [`NotInThisVersion`](crate::ErrorKind::NotInThisVersion) in all others, where a client keeps
+    /// [tickets](TaskHandle::ticket).
+    pub fn tasks(&self) -> Pages<ListTasksResult> {
+        Pages::new(self.clone())
+    }
+
+    /// Goes on with a task, by the [ticket](TaskHandle::ticket) that its handle gave: after a restart of this
+    /// program, or with another version of the protocol. Nothing is sent.
+    ///
+    /// # Errors
+    /// When it is not a ticket, is one of another server, or there are no tasks in the version that is spoken.
+    pub fn task(&self, ticket: &str) -> Result<TaskHandle, Error> {
+        TaskHandle::resumed(self.clone(), ticket)
     }
 
     /// Reads a resource.

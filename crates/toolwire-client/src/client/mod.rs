@@ -9,6 +9,8 @@ mod pages;
 mod raw;
 mod requester;
 mod restore;
+mod rounds;
+mod task_support;
 mod typed_request;
 
 use std::{
@@ -29,8 +31,9 @@ pub use operation::Operation;
 pub use outcome::CallOutcome;
 pub use pages::{PageOf, Pages};
 pub use raw::{Raw, RawCall};
-pub(crate) use requester::{Failure, InFlight, Pace, Requester};
+pub(crate) use requester::{Failure, InFlight, OnProgress, Pace, Requester};
 pub(crate) use restore::Restoration;
+pub(crate) use task_support::TaskSupports;
 pub(crate) use typed_request::{CONTEXT, Options};
 
 /// A connection to a server, whatever protocol version it speaks.
@@ -68,7 +71,7 @@ pub(crate) struct WeakClient {
 }
 
 impl WeakClient {
-    fn upgrade(&self) -> Option<Client> {
+    pub(crate) fn upgrade(&self) -> Option<Client> {
         self.inner.upgrade().map(|inner| Client { inner })
     }
 }

@@ -9,8 +9,9 @@ use toolwire_protocol::{
     wire::{
         CacheHint, CallToolRequestParams, CompleteRequestParams, CompleteResult, DiscoverResult,
         GetPromptRequestParams, GetPromptResult, InputResponses, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResult, RequestParams, ResultType,
+        ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestParams, ResultType,
+        TaskMetadata, Tool,
     },
 };
 
@@ -44,6 +45,34 @@ pub trait Operation: DeserializeOwned + Send + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn subject(_params: &Self::Params, envelope: RequestEnvelope) -> Subject {
         Subject::nothing(envelope)
+    }
+
+    /// The tool that is called, where the result may be that of a task.
+    #[doc(hidden)]
+    fn tool(_params: &Self::Params) -> Option<&str> {
+        None
+    }
+
+    /// Whether the request says that it may become a task.
+    #[doc(hidden)]
+    fn wishes_for_task(_params: &Self::Params) -> bool {
+        false
+    }
+
+    /// Says whether it may.
+    #[doc(hidden)]
+    fn wish_for_task(_params: &mut Self::Params, _wish: bool) {}
+
+    /// The result that a task came to.
+    #[doc(hidden)]
+    fn of_task(_outcome: CallOutcome) -> Option<Self> {
+        None
+    }
+
+    /// The tools on a page of their list.
+    #[doc(hidden)]
+    fn tools(&self) -> &[Tool] {
+        &[]
     }
 
     /// Puts the answers of a round into the parameters of the next one.
@@ -113,6 +142,10 @@ macro_rules! operation {
 operation! {
     ListToolsResult(PaginatedRequestParams) = ListTools {
         paginated!();
+
+        fn tools(&self) -> &[Tool] {
+            &self.tools
+        }
     }
     ListPromptsResult(PaginatedRequestParams) = ListPrompts {
         paginated!();
@@ -152,6 +185,18 @@ operation! {
     CompleteResult(CompleteRequestParams) = Complete {}
 }
 
+impl sealed::Sealed for ListTasksResult {}
+
+impl Operation for ListTasksResult {
+    type Params = PaginatedRequestParams;
+    const METHOD: Method = Method::ListTasks;
+
+    /// There are none where there is such a list.
+    fn result_type(&self) -> Option<&ResultType> {
+        None
+    }
+}
+
 impl sealed::Sealed for CallOutcome {}
 
 impl Operation for CallOutcome {
@@ -164,6 +209,27 @@ impl Operation for CallOutcome {
 
     fn subject(params: &CallToolRequestParams, envelope: RequestEnvelope) -> Subject {
         Subject { envelope, name: Some(params.name.as_str().into()), arguments: params.arguments.clone() }
+    }
+
+    fn tool(params: &CallToolRequestParams) -> Option<&str> {
+        Some(&params.name)
+    }
+
+    fn wishes_for_task(params: &CallToolRequestParams) -> bool {
+        params.task.is_some()
+    }
+
+    fn wish_for_task(params: &mut CallToolRequestParams, wish: bool) {
+        if wish {
+            // The caller may have said for how long it is to be kept.
+            params.task.get_or_insert_with(TaskMetadata::new);
+        } else {
+            params.task = None;
+        }
+    }
+
+    fn of_task(outcome: CallOutcome) -> Option<Self> {
+        Some(outcome)
     }
 
     multi_round_trip!();

@@ -12,13 +12,18 @@ use futures_core::Stream;
 use toolwire_protocol::{
     ErrorCode,
     wire::{
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, Prompt, Resource, ResourceTemplate, Tool,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult,
+        ListToolsResult, PaginatedRequestParams, Prompt, Resource, ResourceTemplate, Task, Tool,
     },
 };
 use toolwire_transport::BoxFuture;
 
-use super::{Client, list_budget::ListBudget, operation::Operation, typed_request::Options};
+use super::{
+    Client,
+    list_budget::ListBudget,
+    operation::Operation,
+    typed_request::{Options, Performed},
+};
 use crate::error::{Delivery, Error, ErrorKind};
 
 /// A page of a list. It is implemented for the list results of the protocol.
@@ -47,6 +52,7 @@ page_of! {
     ListResourcesResult.resources: Resource,
     ListResourceTemplatesResult.resource_templates: ResourceTemplate,
     ListPromptsResult.prompts: Prompt,
+    ListTasksResult.tasks: Task,
 }
 
 /// A stream over a whole list, which fetches the next page when the last one is used up.
@@ -173,7 +179,7 @@ impl<T: PageOf> Pages<T> {
             let mut params = PaginatedRequestParams::new();
             let first = cursor.is_none();
             params.cursor = cursor;
-            let page = client.perform::<T>(&mut params, &mut options).await;
+            let page = client.begin::<T>(&mut params, &mut options).await.and_then(Performed::done);
             if !first && is_bad_cursor(&page) {
                 // The pages that are stored lead to a cursor that the server no longer knows.
                 client.host().with_cache(|cache, _| cache.drop_pages(T::METHOD));

@@ -39,6 +39,11 @@ impl Restoration {
         lock(&self.state).client = Some(client);
     }
 
+    /// Who speaks to the server, while there is somebody.
+    pub(crate) fn client(&self) -> Option<Client> {
+        lock(&self.state).client.as_ref()?.upgrade()
+    }
+
     /// Remembers a level that the server has agreed to.
     pub(super) fn keep_log_level(&self, level: LoggingLevel) {
         lock(&self.state).log_level = Some(level);

@@ -1,19 +1,15 @@
-//! A typed request from beginning to end: the cache before it, the rounds within it.
+//! A typed request from beginning to end: the cache before it, the rounds within it, the task it may become.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
 use toolwire_protocol::{
-    Method, MethodName, Params, RawJson, RpcError, ServerCapability,
+    Method, MethodName, Params, RawJson, ServerCapability,
     caching::{CacheKey, CacheTicket},
     codec::{RequestEnvelope, RequestMeta},
-    wire::{
-        InputRequests, InputRequiredResult, InputResponses, LoggingLevel, Meta, ResultType, TASKS_EXTENSION,
-    },
+    wire::{CreateTaskResult, InputRequiredResult, LoggingLevel, Meta, ResultType, TASKS_EXTENSION, Task},
 };
-use toolwire_transport::BoxFuture;
 
 use super::{
     Client,
@@ -24,7 +20,6 @@ use super::{
 use crate::{
     error::{Delivery, Error, ErrorKind},
     link::{ExchangeError, Outgoing, Subject},
-    settings::{MAX_QUESTIONS_PER_ROUND, pause},
 };
 
 /// What one request is sent with, where it differs from the client's settings.
@@ -51,6 +46,24 @@ impl Options {
 enum Answer<T> {
     Complete(T),
     NeedsInput(InputRequiredResult),
+    Task(Box<Task>),
+}
+
+/// What a request came to.
+pub(crate) enum Performed<T> {
+    Done(T),
+    /// The work goes on, and this is how it stands.
+    Task(Box<Task>),
+}
+
+impl<T: Operation> Performed<T> {
+    /// The result of what cannot become a task.
+    pub(super) fn done(self) -> Result<T, Error> {
+        match self {
+            Self::Done(value) => Ok(value),
+            Self::Task(_) => Err(Error::invalid_response(&T::METHOD.into(), "it became a task")),
+        }
+    }
 }
 
 impl Client {
@@ -62,11 +75,21 @@ impl Client {
             return Err(Error::not_in_this_version(&method.into(), version));
         }
         match info.needs {
-            Some(capability) if !self.advertises(capability) => {
+            Some(capability) if !self.advertises(capability) || !self.advertises_task_method(method) => {
                 Err(Error::not_advertised(&method.into(), capability))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the server has what it may leave out although it has tasks.
+    fn advertises_task_method(&self, method: Method) -> bool {
+        let tasks = self.capabilities().tasks.as_ref();
+        tasks.is_none_or(|tasks| match method {
+            Method::ListTasks => tasks.list.is_some(),
+            Method::CancelTask => tasks.cancel.is_some(),
+            _ => true,
+        })
     }
 
     fn advertises(&self, capability: ServerCapability) -> bool {
@@ -121,7 +144,7 @@ impl Client {
         self.requester().explain(&method.into(), Failure::Exchange(error)).await
     }
 
-    fn pace(&self, options: &Options) -> Pace {
+    pub(crate) fn pace(&self, options: &Options) -> Pace {
         let limits = &self.settings().limits;
         Pace {
             idle: options.timeout.unwrap_or(limits.request_timeout),
@@ -150,12 +173,12 @@ impl Client {
         Err(self.requester().explain(method, failure).await)
     }
 
-    /// Does everything that belongs to a typed request.
-    pub(crate) async fn perform<T: Operation>(
+    /// Does everything that belongs to a typed request, to its result or to the task that it has become.
+    pub(crate) async fn begin<T: Operation>(
         &self,
         params: &mut T::Params,
         options: &mut Options,
-    ) -> Result<T, Error> {
+    ) -> Result<Performed<T>, Error> {
         self.check(T::METHOD)?;
         let key = T::cache_key(params).filter(|_| self.facts().cache_hints);
         if let Some(key) = key.as_ref().filter(|_| !options.fresh)
@@ -163,7 +186,7 @@ impl Client {
             && let Ok(value) = stored.decode()
         {
             options.charge::<T>(stored.text())?;
-            return Ok(value);
+            return Ok(Performed::Done(value));
         }
         let ticket = key.as_ref().map(|key| self.host().with_cache(|cache, _| cache.ticket(key)));
         let method = MethodName::from(T::METHOD);
@@ -173,12 +196,18 @@ impl Client {
             let about = |envelope, _: &Bytes| T::subject(params, envelope);
             let result = self.ask(&method, &*params, options, &mut pace, about).await?;
             options.charge::<T>(result.text())?;
-            let input = match self.decode::<T>(&method, &result)? {
+            let input = match self.decode::<T>(&method, params, &result)? {
+                Answer::Task(task) => {
+                    // What is left of the time, where the caller has set one.
+                    options.total_timeout = options.total_timeout.map(|_| pace.total);
+                    return Ok(Performed::Task(task));
+                }
                 Answer::Complete(value) => {
+                    self.host().supports.learn(value.tools());
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
                         self.keep(key, ticket, &value, &result);
                     }
-                    return Ok(value);
+                    return Ok(Performed::Done(value));
                 }
                 Answer::NeedsInput(input) => input,
             };
@@ -200,8 +229,19 @@ impl Client {
     }
 
     /// Decodes a result, the likely way first.
-    fn decode<T: Operation>(&self, method: &MethodName, result: &Params) -> Result<Answer<T>, Error> {
+    fn decode<T: Operation>(
+        &self,
+        method: &MethodName,
+        params: &T::Params,
+        result: &Params,
+    ) -> Result<Answer<T>, Error> {
         let decoded = result.decode::<T>();
+        if T::wishes_for_task(params)
+            && decoded.is_err()
+            && let Ok(created) = result.decode::<CreateTaskResult>()
+        {
+            return Ok(Answer::Task(Box::new(created.task)));
+        }
         let kind = match &decoded {
             _ if !self.facts().result_types => None,
             Ok(value) => value.result_type().cloned(),
@@ -212,6 +252,9 @@ impl Client {
             Some(ResultType::InputRequired) if T::METHOD.info().multi_round_trip => {
                 result.decode().map(Answer::NeedsInput)
             }
+            Some(ResultType::Task) if T::tool(params).is_some() && self.host().follows_tasks() => {
+                result.decode::<CreateTaskResult>().map(|created| Answer::Task(Box::new(created.task)))
+            }
             Some(other) => {
                 return Err(Error::invalid_response(
                     method,
@@ -221,83 +264,6 @@ impl Client {
         }
         .map_err(|error| Error::invalid_response(method, error))
     }
-
-    /// Answers what the server asked, or waits when it only asked to be called again.
-    async fn next_round(
-        &self,
-        method: &MethodName,
-        input: InputRequiredResult,
-        round: usize,
-        pace: &mut Pace,
-    ) -> Result<(Option<InputResponses>, Option<String>), Error> {
-        let state = input.request_state;
-        match input.input_requests.filter(|requests| !requests.is_empty()) {
-            Some(requests) => {
-                let responses = self.fulfil(requests).await.map_err(|(key, error)| {
-                    let text =
-                        format!("{method} needs an answer to {key:?} that this client cannot give: {error}");
-                    Error::new(ErrorKind::Unanswerable, Delivery::Rejected, text)
-                })?;
-                Ok((Some(responses), state))
-            }
-            None if state.is_none() => {
-                Err(Error::invalid_response(method, "it asks for input and does not say for which"))
-            }
-            None => {
-                let pause = pause(u32::try_from(round).unwrap_or(u32::MAX));
-                if pause >= pace.total {
-                    return Err(Error::timeout(method, pace.total));
-                }
-                sleep(pause).await;
-                pace.total -= pause;
-                Ok((None, state))
-            }
-        }
-    }
-
-    /// Answers all questions of a round at the same time.
-    async fn fulfil(&self, requests: InputRequests) -> Result<InputResponses, (String, RpcError)> {
-        if requests.len() > MAX_QUESTIONS_PER_ROUND {
-            let text = format!("{} questions at once are too many", requests.len());
-            return Err((String::new(), RpcError::invalid_request(text)));
-        }
-        let mut open: Vec<Question<'_>> = requests
-            .into_iter()
-            .map(|(key, request)| Question {
-                key,
-                state: QuestionState::Open(Box::pin(self.host().fulfil(request))),
-            })
-            .collect();
-        poll_fn(|cx| {
-            let mut waiting = false;
-            for question in &mut open {
-                if let QuestionState::Open(future) = &mut question.state {
-                    match future.as_mut().poll(cx) {
-                        Poll::Ready(Ok(answer)) => question.state = QuestionState::Answered(answer),
-                        Poll::Ready(Err(error)) => return Poll::Ready(Err((question.key.clone(), error))),
-                        Poll::Pending => waiting = true,
-                    }
-                }
-            }
-            if waiting { Poll::Pending } else { Poll::Ready(Ok(())) }
-        })
-        .await?;
-        let answered = open.into_iter().filter_map(|question| match question.state {
-            QuestionState::Answered(answer) => Some((question.key, answer)),
-            QuestionState::Open(_) => None,
-        });
-        Ok(answered.collect())
-    }
-}
-
-struct Question<'a> {
-    key: String,
-    state: QuestionState<'a>,
-}
-
-enum QuestionState<'a> {
-    Open(BoxFuture<'a, Result<RawJson, RpcError>>),
-    Answered(RawJson),
 }
 
 /// What kind of result it is, where it could not be decoded as the one that was expected.

@@ -22,6 +22,10 @@ pub(crate) struct Facts {
     pub(crate) log_level_is_set: bool,
     /// The server says whether it has completions; the first version had them, but no way to say so.
     pub(crate) completions_are_declared: bool,
+    /// A request can say that it may become a task, whichever side sends it.
+    pub(crate) core_tasks: bool,
+    /// A call becomes a task when the server likes, if the client declares that it can follow one.
+    pub(crate) tasks_extension: bool,
 }
 
 impl Facts {
@@ -34,6 +38,8 @@ impl Facts {
             roots_changes: Method::RootsListChanged.info().from_client(version),
             log_level_is_set: Method::SetLevel.info().from_client(version),
             completions_are_declared: version.has(Feature::CompletionsCapability),
+            core_tasks: version.has(Feature::CoreTasks),
+            tasks_extension: version.has(Feature::TasksExtension),
         }
     }
 }
@@ -48,7 +54,7 @@ mod tests {
         let legacy = Facts::of(Version::V2025_11_25);
         let modern = Facts::of(Version::V2026_07_28);
         assert!(!first.completions_are_declared && legacy.completions_are_declared);
-        assert_eq!(Facts { completions_are_declared: true, ..first }, legacy);
+        assert_eq!(Facts { completions_are_declared: true, core_tasks: true, ..first }, legacy);
         assert!(legacy.server_requests && legacy.roots_changes && legacy.log_level_is_set);
         assert!(!legacy.listen_requests && !legacy.result_types && !legacy.cache_hints);
         let opposite = Facts {
@@ -59,6 +65,8 @@ mod tests {
             roots_changes: false,
             log_level_is_set: false,
             completions_are_declared: true,
+            core_tasks: false,
+            tasks_extension: true,
         };
         assert_eq!(modern, opposite);
     }

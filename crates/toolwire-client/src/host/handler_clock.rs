@@ -31,6 +31,8 @@ pub(crate) struct HandlerClock(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// All handlers, whatever they run for.
+    all: Meter,
     /// The handlers that may run for any call.
     any: Meter,
     /// For each call that a handler has run for: those, and the ones that run for any.
@@ -71,6 +73,7 @@ impl HandlerClock {
     /// Something begins that has to be ended by [`end`](Self::end), with the same call.
     pub(crate) fn start(&self, call: Option<CallNumber>) {
         let mut state = lock(&self.0);
+        state.all.start();
         let Some(call) = call else {
             state.each(Meter::start);
             return;
@@ -85,6 +88,7 @@ impl HandlerClock {
 
     pub(crate) fn end(&self, call: Option<CallNumber>) {
         let mut state = lock(&self.0);
+        state.all.end();
         let Some(call) = call else {
             state.each(Meter::end);
             return;
@@ -95,6 +99,11 @@ impl HandlerClock {
             call.own -= 1;
             call.meter.end();
         }
+    }
+
+    /// For how long at least one handler has been running, all in all, for whatever call.
+    pub(crate) fn time_of_all(&self) -> Duration {
+        lock(&self.0).all.time()
     }
 
     /// For how long at least one handler has been running that counts for this call, all in all.

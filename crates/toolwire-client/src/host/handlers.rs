@@ -10,9 +10,10 @@ use std::{
 use toolwire_protocol::{
     ErrorCode, Notification, RawJson, RpcError,
     wire::{
-        CapabilityMap, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
-        ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, ListRootsResult,
-        LoggingMessageNotificationParams, Root, RootsCapability, SamplingCapability,
+        CapabilityMap, ClientCapabilities, ClientTaskRequests, ClientTasksCapability,
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitationCapability,
+        ElicitationTaskRequests, InputRequest, JsonObject, ListRootsResult, LoggingMessageNotificationParams,
+        Root, RootsCapability, SamplingCapability, SamplingTaskRequests, TASKS_EXTENSION,
     },
 };
 use toolwire_transport::BoxFuture;
@@ -49,6 +50,8 @@ pub(crate) struct Handlers {
     pub(crate) observer: Option<Observer>,
     pub(crate) extensions: CapabilityMap,
     pub(crate) experimental: CapabilityMap,
+    /// Neither are tasks of servers followed, nor are any run for them.
+    pub(crate) without_tasks: bool,
 }
 
 impl Handlers {
@@ -72,13 +75,34 @@ impl Handlers {
             let roots = RootsCapability::new();
             can = can.roots(if facts.roots_changes { roots.list_changed(true) } else { roots });
         }
-        if !self.extensions.is_empty() {
-            can = can.extensions(self.extensions.clone());
+        let mut extensions = self.extensions.clone();
+        if facts.tasks_extension && !self.without_tasks {
+            extensions.entry(TASKS_EXTENSION.to_owned()).or_default();
+        }
+        if !extensions.is_empty() {
+            can = can.extensions(extensions);
+        }
+        if facts.core_tasks && !self.without_tasks {
+            can.tasks = self.tasks();
         }
         if !self.experimental.is_empty() {
             can = can.experimental(self.experimental.clone());
         }
         can
+    }
+
+    /// Which questions may become tasks of this client: those that can take a while, if there is a handler.
+    fn tasks(&self) -> Option<ClientTasksCapability> {
+        let mut requests = ClientTaskRequests::new();
+        requests.sampling =
+            self.sample.as_ref().map(|_| SamplingTaskRequests::new().create_message(JsonObject::new()));
+        requests.elicitation =
+            self.elicit.as_ref().map(|_| ElicitationTaskRequests::new().create(JsonObject::new()));
+        let some = requests.sampling.is_some() || requests.elicitation.is_some();
+        some.then(|| {
+            let can = ClientTasksCapability::new().list(JsonObject::new()).cancel(JsonObject::new());
+            can.requests(requests)
+        })
     }
 
     /// Answers a question of the server. A handler that panics becomes an error.

@@ -8,17 +8,18 @@ mod server_request;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
 };
 
+use bytes::Bytes;
 use serde::Deserialize;
 use toolwire_protocol::{
-    Method, Notification, Params, RawJson, Request, RequestId, RpcError,
+    Method, MethodName, Notification, Params, RawJson, Request, RequestId, RpcError,
     caching::{CacheChange, ResponseCache},
     envelope::{write_error, write_response},
     wire::{
         ClientCapabilities, InputRequest, LoggingMessageNotificationParams, Meta,
-        ResourceUpdatedNotificationParams, SubscriptionsAcknowledgedNotificationParams,
+        ResourceUpdatedNotificationParams, SubscriptionsAcknowledgedNotificationParams, TaskMetadata,
     },
 };
 
@@ -27,7 +28,7 @@ pub(crate) use handlers::{Handlers, quietly};
 pub use server_request::ServerRequest;
 
 use crate::{
-    client::Restoration,
+    client::{Restoration, TaskSupports},
     clock::Clock,
     connect::{ConnectionState, Facts},
     limits::ClientLimits,
@@ -35,10 +36,12 @@ use crate::{
     lock::lock,
     observe::Observer,
     settings::Settings,
-    waiting::{Share, WaitingBytes},
+    task::{self, HostedTasks, Watchers},
+    waiting::{Charge, Share, WaitingBytes},
 };
 pub(crate) use handler_clock::{CallNumber, HandlerClock, call_number};
-use request_queue::{Answer, Question, RequestQueue, Waiting};
+pub(crate) use request_queue::Reply;
+use request_queue::{Question, RequestQueue, Waiting};
 
 /// Everything that the server's own messages reach.
 pub(crate) struct Host {
@@ -53,6 +56,12 @@ pub(crate) struct Host {
     pub(crate) hub: Hub,
     pub(crate) restoration: Restoration,
     pub(crate) handler_clock: HandlerClock,
+    /// Who follows which task.
+    pub(crate) watchers: Arc<Watchers>,
+    /// Whether the server never tells of tasks by itself.
+    pub(crate) no_task_news: AtomicBool,
+    pub(crate) supports: TaskSupports,
+    hosted: HostedTasks,
 }
 
 impl Host {
@@ -69,6 +78,10 @@ impl Host {
             hub: Hub::new(waiting_bytes, settings.limits.listeners),
             restoration: Restoration::default(),
             handler_clock: HandlerClock::default(),
+            watchers: Arc::default(),
+            no_task_news: AtomicBool::new(false),
+            supports: TaskSupports::default(),
+            hosted: HostedTasks::default(),
         }
     }
 
@@ -83,6 +96,11 @@ impl Host {
 
     pub(crate) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
         self.handlers.capabilities(facts)
+    }
+
+    /// Whether this client has to do with tasks at all.
+    pub(crate) fn follows_tasks(&self) -> bool {
+        !self.handlers.without_tasks
     }
 
     /// The version was agreed on.
@@ -103,7 +121,12 @@ impl Host {
     }
 
     /// Takes a request of the server in.
-    pub(crate) fn request(this: &Arc<Self>, request: Request, during: Option<RequestId>, answer: Answer) {
+    pub(crate) fn request(
+        this: &Arc<Self>,
+        request: Request,
+        during: Option<RequestId>,
+        answer: impl FnOnce(Bytes) + Send + 'static,
+    ) {
         let method = request.method.known();
         if this.facts.get().is_some_and(|facts| !facts.server_requests) {
             tracing::warn!(method = %request.method, "a server of this version must not send requests");
@@ -113,12 +136,25 @@ impl Host {
         } else {
             // What it weighs is known before it is decoded.
             let charge = this.waiting_bytes.guard(request.params.text().len(), Share::Quarter);
+            let id = request.id.clone();
+            let reply: Reply = Box::new(move |outcome| {
+                answer(match outcome {
+                    Ok(result) => respond(&id, result.text()),
+                    Err(error) => write_error(Some(&id), &error),
+                });
+            });
+            if let Some(method) = method.filter(|method| this.runs_tasks() && is_about_tasks(*method)) {
+                return this.hosted.serve(this, method, &request, reply);
+            }
             match this.question(&request, during.as_ref()) {
-                Ok(question) => {
-                    let waiting = Waiting { id: request.id, during, question, answer, charge };
-                    RequestQueue::accept(this, waiting);
-                }
-                Err(error) => answer(write_error(Some(&request.id), &error)),
+                Ok(question) => match this.task_wish(&question) {
+                    Some(wish) => Self::begin_task(this, &wish, question, reply, charge),
+                    None => {
+                        let waiting = Waiting { id: request.id, during, question, reply, charge };
+                        RequestQueue::accept(this, waiting);
+                    }
+                },
+                Err(error) => reply(Err(error)),
             }
         }
     }
@@ -137,6 +173,68 @@ impl Host {
             Question::Typed(question) => self.handlers.fulfil(question).await,
             Question::Raw(request) => self.handlers.pass_on(request).await,
         }
+    }
+
+    /// Whether a server may have questions answered as tasks of this client.
+    fn runs_tasks(&self) -> bool {
+        let facts = self.facts.get();
+        // Whoever passes requests on passes on those about tasks, too.
+        self.handlers.request.is_none()
+            && facts.is_some_and(|facts| facts.core_tasks && self.handlers.capabilities(*facts).tasks.is_some())
+    }
+
+    /// That a question shall become a task, if it may.
+    fn task_wish(&self, question: &Question) -> Option<TaskMetadata> {
+        let Question::Typed(question) = question else { return None };
+        task::wish(question).filter(|_| self.may_become_task(question)).cloned()
+    }
+
+    fn may_become_task(&self, question: &InputRequest) -> bool {
+        let handled = match question {
+            InputRequest::Elicit(_) => self.handlers.elicit.is_some(),
+            InputRequest::CreateMessage(_) => self.handlers.sample.is_some(),
+            _ => false,
+        };
+        handled && self.runs_tasks()
+    }
+
+    /// Answers a question by and by: the server is told of the task at once.
+    fn begin_task(
+        this: &Arc<Self>,
+        wish: &TaskMetadata,
+        question: Question,
+        reply: Reply,
+        charge: Option<Charge>,
+    ) {
+        let task = match this.hosted.begin(this, wish) {
+            Ok(task) => task,
+            Err(error) => return reply(Err(error)),
+        };
+        let (host, task_id) = (Arc::downgrade(this), task.task_id.clone());
+        let id = task::queue_id(&task_id);
+        reply(task::created(task));
+        let end: Reply = Box::new(move |outcome| {
+            if let Some(host) = host.upgrade() {
+                host.hosted.end(&host, &task_id, outcome);
+            }
+        });
+        // The call that it came with goes on meanwhile.
+        RequestQueue::accept(this, Waiting { id, during: None, question, reply: end, charge });
+    }
+
+    /// Nobody wants the answer to a question any more.
+    pub(crate) fn stop(&self, id: &RequestId) {
+        RequestQueue::cancel(self, id);
+    }
+
+    /// Sends a notification by and by, if the server can be reached.
+    pub(crate) fn notify(&self, method: MethodName, message: Bytes) {
+        let Some(client) = self.restoration.client() else { return };
+        tokio::spawn(async move {
+            if let Err(error) = client.requester().notify(&method, message).await {
+                tracing::debug!(%error, "a notification was not sent");
+            }
+        });
     }
 
     /// Takes a notification in: the cache first, so that whoever is woken does not find what is void.
@@ -158,6 +256,8 @@ impl Host {
                     self.changed(change, CacheChange::Resource(&updated.uri), params);
                 }
             }
+            Method::TaskStatus | Method::TaskChanged => self.watchers.changed(params),
+            Method::Progress => self.watchers.progress(params),
             Method::LoggingMessage => {
                 if let Ok(message) = params.decode::<LoggingMessageNotificationParams>() {
                     self.handlers.log(message);
@@ -177,6 +277,7 @@ impl Host {
                 }
                 if let Ok(Cancelled { id }) = params.decode() {
                     RequestQueue::cancel(self, &id);
+                    self.hosted.cancelled(&id);
                     self.hub.cancelled(&id);
                 }
             }
@@ -186,6 +287,9 @@ impl Host {
 
     fn changed(&self, change: Change, void: CacheChange<'_>, params: &Params) {
         lock(&self.cache).invalidate(void);
+        if matches!(change, Change::Tools) {
+            self.supports.forget();
+        }
         self.hub.publish(tag_of(params).as_ref(), &change);
         self.handlers.change(change);
     }
@@ -193,12 +297,14 @@ impl Host {
     /// The connection was lost, and another will take its place.
     pub(crate) fn interrupted(&self, why: &str) {
         RequestQueue::interrupt(self);
+        self.hosted.clear();
         self.handlers.connection(ConnectionState::Lost(why.to_owned()));
     }
 
     /// Another connection has taken the place of the one that was lost, and nothing is known to it.
     pub(crate) fn restored(&self) {
         lock(&self.cache).clear();
+        self.supports.forget();
         self.handlers.connection(ConnectionState::Restored);
         self.restoration.begin();
     }
@@ -206,6 +312,7 @@ impl Host {
     /// The connection is over.
     pub(crate) fn closed(&self, why: &str) {
         RequestQueue::close(self);
+        self.hosted.clear();
         self.hub.closed(why);
         self.handlers.connection(ConnectionState::Closed(why.to_owned()));
     }
@@ -215,6 +322,11 @@ impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("facts", &self.facts).finish_non_exhaustive()
     }
+}
+
+/// Whether a request is about tasks of this client.
+const fn is_about_tasks(method: Method) -> bool {
+    matches!(method, Method::GetTask | Method::GetTaskPayload | Method::ListTasks | Method::CancelTask)
 }
 
 /// What a request of the server asks, in the form that both eras share.
@@ -241,7 +353,7 @@ fn tag_of(params: &Params) -> Option<RequestId> {
     params.decode::<Tagged>().ok()?.meta?.subscription_id()
 }
 
-fn respond(id: &RequestId, result: &str) -> bytes::Bytes {
+fn respond(id: &RequestId, result: &str) -> Bytes {
     let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(result.as_bytes());
         Ok(())

@@ -5,18 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
-use toolwire_protocol::{RequestId, RpcError, envelope::write_error, wire::InputRequest};
+use toolwire_protocol::{RawJson, RequestId, RpcError, wire::InputRequest};
 
-use super::{Host, ServerRequest, call_number, respond};
+use super::{Host, ServerRequest, call_number};
 use crate::{
     lock::lock,
     waiting::{Charge, WAITING_BYTES},
 };
 
-/// Sends the response to one request.
-pub(super) type Answer = Box<dyn FnOnce(Bytes) + Send>;
+/// Takes what one request came to.
+pub(crate) type Reply = Box<dyn FnOnce(Result<RawJson, RpcError>) + Send>;
 
 /// The requests that are being answered and those that wait for it.
 #[derive(Default)]
@@ -34,7 +33,7 @@ pub(super) struct Waiting {
     /// The request of this client that it came with, if that is known.
     pub(super) during: Option<RequestId>,
     pub(super) question: Question,
-    pub(super) answer: Answer,
+    pub(super) reply: Reply,
     /// What it weighs until it is answered; `None` when there is no room for it.
     pub(super) charge: Option<Charge>,
 }
@@ -71,7 +70,7 @@ impl RequestQueue {
             busy("queued_server_requests")
         };
         drop(queue);
-        (request.answer)(write_error(Some(&request.id), &refusal));
+        (request.reply)(Err(refusal));
     }
 
     /// The server no longer wants an answer.
@@ -125,7 +124,7 @@ fn busy(limit: &str) -> RpcError {
 /// Answers one request, and then those that wait.
 async fn worker(host: Arc<Host>, first: Begun) {
     let mut begun = Some(first);
-    while let Some((Waiting { id, during, question, answer, charge }, cancelled)) = begun {
+    while let Some((Waiting { id, during, question, reply, charge }, cancelled)) = begun {
         let outcome = {
             let _running = host.handler_clock.begin(during.as_ref().and_then(call_number));
             tokio::select! {
@@ -134,10 +133,10 @@ async fn worker(host: Arc<Host>, first: Begun) {
                 _ = cancelled => None,
             }
         };
-        match outcome {
-            Some(Ok(result)) => answer(respond(&id, result.text())),
-            Some(Err(error)) => answer(write_error(Some(&id), &error)),
-            None => tracing::debug!(%id, "the server cancelled its request"),
+        if let Some(outcome) = outcome {
+            reply(outcome);
+        } else {
+            tracing::debug!(%id, "the server cancelled its request");
         }
         drop(charge);
         begun = lock(&host.queue).next(&id);

@@ -50,14 +50,14 @@ impl Inbox {
     ) {
         let during = during.cloned();
         match self.host.observer().cloned() {
-            None => Host::request(&self.host, request, during, Box::new(answer)),
+            None => Host::request(&self.host, request, during, answer),
             Some(observer) => {
                 observer.received_request(&request);
                 let answer = move |message: Bytes| {
                     observer.sent(message.clone());
                     answer(message);
                 };
-                Host::request(&self.host, request, during, Box::new(answer));
+                Host::request(&self.host, request, during, answer);
             }
         }
     }

@@ -205,6 +205,34 @@ async fn subscribe(
     }
 }
 
+/// Asks to be told of changes of one task, says so with `agreed` when the server will, and waits for the end of that.
+///
+/// # Errors
+/// When the server will not: [`TaskGone`](ErrorKind::TaskGone) for this task, [`NotAdvertised`](ErrorKind::NotAdvertised)
+/// for any.
+pub(crate) async fn task_news(client: &Client, id: &str, agreed: impl FnOnce()) -> Result<(), Error> {
+    let filter = SubscriptionFilter::new().task_ids(vec![id.to_owned()]);
+    let Some(changes) = client.host().hub.open(filter.clone()) else {
+        return Err(Error::new(ErrorKind::Busy, Delivery::NotSent, "too many listeners are open already"));
+    };
+    let registration = Registration { client: client.clone(), changes };
+    let changes = &registration.changes;
+    let subscribed = subscribe(client, &filter, changes).await;
+    let (mut flight, honoured) =
+        subscribed.map_err(|error| if is_final(&error) { no_news() } else { error })?;
+    if !honoured.task_ids.iter().flatten().any(|honoured| honoured == id) {
+        let text = "the server does not tell of changes of this task";
+        return Err(Error::new(ErrorKind::TaskGone, Delivery::Rejected, text));
+    }
+    agreed();
+    ended(client, changes, &mut flight).await;
+    Ok(())
+}
+
+fn no_news() -> Error {
+    Error::new(ErrorKind::NotAdvertised, Delivery::Rejected, "the server does not tell of changes of tasks")
+}
+
 /// Keeps a subscription open until the connection ends, or as long as the server likes if it is not to be renewed.
 async fn keep(
     client: Client,

@@ -9,6 +9,7 @@ mod listener;
 pub use listener::{ListenBuilder, Listener};
 
 pub(crate) use hub::Hub;
+pub(crate) use listener::task_news;
 
 /// Something changed on the server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod calls;
 #[cfg(all(unix, feature = "child"))]
 mod child;
 mod close;
+mod hosted_tasks;
 mod hostile;
 mod limits;
 mod link;
@@ -19,5 +20,7 @@ mod restore;
 mod rounds;
 mod script;
 mod server_requests;
+mod tasks;
+mod tasks_legacy;
 mod timeouts;
 mod together;

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use toolwire_client::{
     Connection, Connector, Delivery, ElicitReply, EraCache, EraChoice, Error, ErrorKind, link::Inbox,
 };
-use toolwire_protocol::{Era, RpcError, Version, wire::Root};
+use toolwire_protocol::{
+    Era, RpcError, Version,
+    wire::{Root, TASKS_EXTENSION},
+};
 use toolwire_transport::memory::Memory;
 
 use crate::script::{
@@ -49,7 +52,10 @@ async fn the_first_messages_say_who_is_calling() {
                 meta["io.modelcontextprotocol/clientInfo"],
                 json!({"name": "test", "title": "Test", "version": "1"})
             );
-            assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"roots": {}}));
+            assert_eq!(
+                meta["io.modelcontextprotocol/clientCapabilities"],
+                json!({"roots": {}, "extensions": {TASKS_EXTENSION: {}}})
+            );
             script.fail(&probe, -32601, "what?").await;
             let request = script.expect("initialize").await;
             assert_eq!(
@@ -80,10 +86,11 @@ async fn capabilities_follow_from_handlers() {
             all,
             json!({
                 "elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}},
-                "extensions": {"com.example/x": {"a": 1}},
+                "extensions": {"com.example/x": {"a": 1}, TASKS_EXTENSION: {}},
             }),
         ),
-        (without, json!({})),
+        (without, json!({"extensions": {TASKS_EXTENSION: {}}})),
+        (builder().tasks(false), json!({})),
     ] {
         let (client, _script) = attempt(builder, async |script| {
             let probe = script.expect("server/discover").await;

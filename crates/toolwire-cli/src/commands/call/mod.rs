@@ -6,21 +6,23 @@ mod words;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolwire::{
     Client,
-    client::CallOutcome,
+    client::{CallOutcome, Error, Started},
     wire::{CallToolResult, Tool},
 };
 
 use crate::{
     arguments,
     ask::{self, AnswerOptions, Asker, Field},
+    commands::tasks,
     failure::{Code, Failure, Result},
     render::{Blocks, Live},
     session::{self, Stop},
     target::{self, Target, TargetOptions},
     terminal::{Terminal, closest, printable},
+    tickets::{Ticket, Tickets},
     tools::{self, Tools},
 };
 
@@ -62,6 +64,10 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Do not wait for work that goes on as a task: print its ticket
+    #[arg(long)]
+    pub(crate) detach: bool,
+
     #[command(flatten)]
     pub(crate) answers: AnswerOptions,
 
@@ -82,11 +88,37 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let (live, stop) = (Live::new(terminal, "connecting"), Stop::default());
     let asker = Asker::new(terminal, &words.target.name, &options.answers, &live, &stop)?;
     let builder = asker.attend(target::builder(&words.target));
-    let work = async |client: &Client| call.make(client, &words.target, &live).await;
+    let mut begun = None;
+    let work = async |client: &Client| call.make(client, &words.target, &live, &mut begun).await;
     let outcome = session::attended(&words.target, builder, &stop, work).await;
     asker.leave();
-    let (tool, outcome) = outcome?;
-    call.show(&tool, &outcome)
+    let (tool, outcome) = outcome.map_err(|failure| match &begun {
+        Some(task) if failure.code() == Code::Interrupted => tasks::left(&words.target, task),
+        _ => failure,
+    })?;
+    match outcome {
+        Made::Done(outcome) => call.show(&tool, &outcome),
+        Made::Detached(task) => detached(&task, terminal),
+    }
+}
+
+/// What became of a call.
+enum Made {
+    Done(CallOutcome),
+    /// It goes on as this task, and nobody waits for it.
+    Detached(Ticket),
+}
+
+/// Prints what is needed to go on with a task.
+fn detached(task: &Ticket, terminal: Terminal) -> Result<()> {
+    if terminal.json {
+        let ticket: Value = serde_json::from_str(&task.text).unwrap_or_default();
+        return terminal
+            .print_json(&json!({ "task": { "taskId": task.id, "tool": task.tool, "ticket": ticket } }));
+    }
+    terminal.print(&task.text)?;
+    terminal.note(tasks::next_steps(&task.id));
+    Ok(())
 }
 
 /// A call that is wanted.
@@ -99,13 +131,32 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn make(&self, client: &Client, target: &Target, live: &Live) -> Result<(Tool, CallOutcome)> {
+    /// Makes the call. `begun` is told the id of the task that it becomes.
+    async fn make(
+        &self,
+        client: &Client,
+        target: &Target,
+        live: &Live,
+        begun: &mut Option<String>,
+    ) -> Result<(Tool, Made)> {
         let tool = find(tools::all(client).await?, self.name, target)?;
         let arguments = self.arguments(&tool, target, live).await?;
         live.doing(&format!("calling {}", printable(&tool.name)));
         let steps = live.clone();
         let call = client.call(&tool.name, &arguments).progress(move |step| steps.step(&step));
-        Ok((tool, call.await?))
+        let task = match call.start().await? {
+            Started::Done(outcome) => return Ok((tool, Made::Done(outcome))),
+            Started::Task(task) => task,
+        };
+        *begun = Some(task.id().to_owned());
+        let ticket = Ticket::new(target, &self.options.target, &tool.name, task.id(), task.ticket());
+        Tickets::here().keep(ticket.clone())?;
+        if self.options.detach {
+            return Ok((tool, Made::Detached(ticket)));
+        }
+        let outcome = task.result_with(|state| live.doing(&tasks::line(&tool.name, state))).await;
+        tasks::forget_if_over(&task, outcome.as_ref().err().map(Error::kind))?;
+        Ok((tool, Made::Done(outcome?)))
     }
 
     /// The arguments as they are sent: typed, asked for, and checked.

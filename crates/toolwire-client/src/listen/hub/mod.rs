@@ -331,6 +331,10 @@ fn agreed(asked: &SubscriptionFilter, granted: &SubscriptionFilter) -> Subscript
         let granted: HashSet<&String> = granted.iter().collect();
         asked.resource_subscriptions.iter().flatten().filter(|uri| granted.contains(uri)).cloned().collect()
     });
+    agreed.task_ids = granted.task_ids.as_ref().map(|granted| {
+        let granted: HashSet<&String> = granted.iter().collect();
+        asked.task_ids.iter().flatten().filter(|id| granted.contains(id)).cloned().collect()
+    });
     // What extensions have added to the filter, by name.
     for (name, value) in asked.extra.iter().filter(|(name, value)| granted.extra.get(name) == Some(value)) {
         agreed.extra.insert(name, value.clone());

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tokio::time::advance;
 use toolwire_protocol::Message;
-use toolwire_server::{Server, tool};
+use toolwire_server::{Extensions, Server, tool};
 
 use super::{
     endpoint::{LegacyEndpoint, SessionLookup},

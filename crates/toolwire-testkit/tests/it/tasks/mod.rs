@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod client;
 mod core;
 mod extension;
 mod links;
