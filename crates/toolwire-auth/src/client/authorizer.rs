@@ -161,7 +161,7 @@ impl Try {
             zeroize::Zeroizing::new(format!("{} {}", credential.kind.scheme(), credential.access.expose()));
         headers.insert(header::AUTHORIZATION, sensitive(&text)?);
         if let (TokenType::Dpop, Some(key)) = (credential.kind, &credential.dpop) {
-            let trusted = &self.server.config.dangerous.trusted;
+            let trusted = &self.server.config.settings.dangerous.trusted;
             let url = Endpoint::parse_trusting(hop.url, trusted)
                 .map_err(|why| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, why.to_string()))?;
             let mut entropy = [0; 16];

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Endpoint,
-    fetch::{Fetch, Reach},
+    fetch::{self, Fetch, FetchError, Reach, Request, Response},
 };
 
 /// The first pause after an issuer could not be asked; it doubles each time.
@@ -34,7 +34,7 @@ pub(super) struct Server {
     pub(super) config: Arc<Config>,
     pub(super) endpoint: Endpoint,
     pub(super) key: Key,
-    pub(super) fetch: Arc<dyn Fetch>,
+    fetch: Arc<dyn Fetch>,
     pub(super) reach: Reach,
     state: Mutex<State>,
     loaded: OnceCell<()>,
@@ -91,6 +91,11 @@ impl Server {
         self.config.clock.now()
     }
 
+    /// Sends what a flow wants sent.
+    pub(super) async fn send(&self, request: Request) -> Result<Response, FetchError> {
+        fetch::send(&*self.fetch, request, &self.reach).await
+    }
+
     pub(super) fn tell(&self, events: &[Event]) {
         for event in events {
             tracing::debug!(%event, "authorization");
@@ -139,7 +144,7 @@ impl Server {
     /// The credential in the store, and its generation.
     pub(super) async fn stored(&self) -> Option<(Credential, u64)> {
         let record = self.record().await.filter(Record::has_credential)?;
-        match record.credential(&self.config.dangerous.trusted) {
+        match record.credential(&self.config.settings.dangerous.trusted) {
             // A record of another server under our key would be somebody's mischief.
             Ok(credential) if credential.server == self.endpoint.as_str() => {
                 Some((credential, record.generation()))

@@ -87,28 +87,13 @@ pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Optio
         Vec::new()
     });
     let bound = server.record().await.and_then(|record| record.bound());
-    let plan = Plan::new(server.endpoint.clone(), config.name.clone(), way);
+    let registrations = clients.iter().filter_map(|record| record.registration().ok()).collect();
     Plan {
+        server: server.endpoint.clone(),
+        way,
         may_ask: may_ask && server.has_way(),
-        clients: config.clients.clone(),
-        document: config.document.clone(),
-        issuer: config.issuer.clone(),
-        resource: config.resource.clone(),
-        endpoints: config.endpoints.clone(),
-        scopes: config.scopes.clone(),
-        authorize_params: config.authorize_params.clone(),
-        consent: config.consent,
-        dpop: config.dpop,
-        strict_issuer: config.strict_issuer,
-        allow_2025_03_26: config.allow_2025_03_26,
-        fresh: config.fresh,
-        dangerous: config.dangerous.clone(),
-        stored: Stored {
-            credential: stored,
-            registrations: clients.iter().filter_map(|record| record.registration().ok()).collect(),
-            bound,
-        },
-        ..plan
+        settings: config.settings.clone(),
+        stored: Stored { credential: stored, registrations, bound },
     }
 }
 
@@ -153,7 +138,7 @@ impl Run<'_> {
 
     async fn carry_out(&mut self, effect: Effect) -> Input {
         match effect {
-            Effect::Send(request) => match self.server.fetch.fetch(request, &self.server.reach).await {
+            Effect::Send(request) => match self.server.send(request).await {
                 Ok(response) => Input::Response(response),
                 Err(error) => Input::Unreachable(error),
             },

@@ -19,7 +19,7 @@ use super::{
     tokens::Tokens,
     verify::{
         Audience, Expiry, Invalid, LEEWAY, MAX_SEEN_AGE, PresentedToken, Scheme, Seen, Unavailable, Verified,
-        Verify, VerifyError,
+        Verify, VerifyError, verified,
     },
 };
 use crate::{Issuer, clock::Clock, dpop::ProofError};
@@ -226,7 +226,7 @@ impl Inner {
             if several && !entry.verifier.may_know(token) {
                 continue;
             }
-            let verified = entry.verifier.verify(token, now).await;
+            let verified = verified(&*entry.verifier, token, now).await;
             match verified
                 .and_then(|verified| self.judge(entry, token.scheme(), verified, now).map_err(Into::into))
             {

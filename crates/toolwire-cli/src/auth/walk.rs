@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use toolwire::{
     auth::challenge::Challenge,
-    auth::client::{AuthError, Event, Prospect, Verdict},
+    auth::client::{AuthError, Event, Notice, Prospect, Verdict},
     http::client::fetch::Fetcher,
 };
 
@@ -21,6 +21,7 @@ pub(crate) struct Hop {
     pub(crate) rule: String,
     pub(crate) verdict: &'static str,
     pub(crate) detail: String,
+    pub(crate) notice: Option<Notice>,
 }
 
 /// The way, and where it led.
@@ -49,6 +50,7 @@ impl Hop {
                 Verdict::Refused => "refused",
             },
             detail: event.detail.clone(),
+            notice: event.notice,
         }
     }
 
@@ -74,6 +76,7 @@ impl Hop {
             rule: "RFC 6750, 3".to_owned(),
             verdict,
             detail,
+            notice: None,
         }
     }
 

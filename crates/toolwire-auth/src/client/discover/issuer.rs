@@ -4,15 +4,13 @@ use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 
-use super::{MAX_METADATA_BYTES, endpoint, flag, object, text, texts, unreachable, well_known};
+use super::{MAX_METADATA_BYTES, endpoint, flag, object, text, texts, unreachable};
 use crate::{
     Endpoint, Issuer, Origins,
-    client::{AuthError, AuthErrorKind, Event, Step, Verdict, scopes::Scopes},
+    client::{AuthError, AuthErrorKind, Event, Notice, Step, Verdict, scopes::Scopes},
     fetch::{FetchError, FetchErrorKind, NamedBy, Request, Response},
+    metadata,
 };
-
-const OAUTH: &str = "oauth-authorization-server";
-const OPENID: &str = "openid-configuration";
 
 /// What an issuer says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,16 +100,9 @@ pub enum Next {
 
 /// The places to look at, in their order. The root of an issuer with a path is another issuer's.
 pub fn places(issuer: &Issuer, trusted: &Origins) -> Result<Vec<Endpoint>, AuthError> {
-    let base = Endpoint::parse_trusting(issuer.as_str(), trusted).map_err(|why| {
+    metadata::places(issuer, trusted).map_err(|why| {
         AuthError::new(AuthErrorKind::MetadataRefused, Step::Issuer, format!("the issuer {issuer} {why}"))
-    })?;
-    let path = base.url().path().trim_end_matches('/').to_owned();
-    let inserted = [OAUTH, OPENID].map(|name| well_known(&base, name, &path, None));
-    let mut places = inserted.to_vec();
-    if !path.is_empty() {
-        places.push(base.with_path(&format!("{path}/.well-known/{OPENID}"), None));
-    }
-    Ok(places)
+    })
 }
 
 /// How strictly, and in whose name, an issuer is asked.
@@ -224,21 +215,25 @@ impl Search {
             }
             Err(_) => Next::Unavailable,
         };
+        let by_a_slash = matches!(&next, Next::Found(found) if found.issuer != self.issuer);
         let detail = match &next {
-            Next::Found(found) if found.issuer == self.issuer => "these are the metadata",
-            Next::Found(_) => "these are the metadata, but their issuer differs by a final slash",
+            Next::Found(_) if by_a_slash => {
+                "these are the metadata, but their issuer differs by a final slash"
+            }
+            Next::Found(_) => "these are the metadata",
             Next::Absent => "nothing is there",
             Next::Unavailable => "it cannot answer",
             Next::Mismatch => "these are the metadata of another issuer",
         };
         let verdict = match &next {
-            Next::Found(found) if found.issuer == self.issuer => Verdict::Fine,
-            Next::Found(_) => Verdict::Warning,
+            Next::Found(_) if by_a_slash => Verdict::Warning,
+            Next::Found(_) => Verdict::Fine,
             _ => Verdict::Next,
         };
         let mut event = Event::new(Step::Issuer, verdict, "RFC 8414, 3", detail)
             .about(&Request::get(self.asked.clone(), self.terms.named_by));
         event.status = answer.ok().map(|response| response.status.as_u16());
+        event.notice = by_a_slash.then_some(Notice::IssuerSlash);
         events.push(event);
         match next {
             Next::Found(found) => return Ok(Found::Metadata(found)),

@@ -10,17 +10,17 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use toolwire_protocol::RawJson;
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
 use super::{
     Audience, Expiry, Invalid, PresentedToken, Seen, Setting, SettingError, Unavailable, Verified, Verify,
-    VerifyError, claims,
+    VerifyError, asking::Asking, claims,
 };
 use crate::{
-    Endpoint, Origins, Secret,
-    fetch::{Fetch, FetchErrorKind, Guarded, NamedBy, Reach, Request, Response},
+    Endpoint, Secret,
+    fetch::{Fetch, FetchErrorKind, NamedBy, Reach, Request, Response},
+    metadata,
 };
 
 /// How long it is remembered that a token is not valid.
@@ -48,8 +48,7 @@ pub struct Introspection {
     secret: Secret,
     audiences: Vec<String>,
     vouched: bool,
-    trusted: Vec<String>,
-    fetch: Option<Arc<dyn Fetch>>,
+    asking: Asking,
     prepared: Option<Prepared>,
     at_once: Semaphore,
     refused: Seen<Invalid>,
@@ -72,8 +71,7 @@ impl Introspection {
             secret,
             audiences: Vec::new(),
             vouched: false,
-            trusted: Vec::new(),
-            fetch: None,
+            asking: Asking::default(),
             prepared: None,
             at_once: Semaphore::new(MAX_AT_ONCE),
             refused: Seen::new(),
@@ -88,7 +86,7 @@ impl Introspection {
 
     /// Asks with this, for proxies and certificates of one's own.
     pub fn fetch(mut self, fetch: impl Fetch + 'static) -> Self {
-        self.fetch = Some(Arc::new(fetch));
+        self.asking.with(fetch);
         self
     }
 
@@ -217,16 +215,14 @@ fn answer(response: &Response) -> Option<Map<String, Value>> {
     if response.status != StatusCode::OK {
         return None;
     }
-    RawJson::parse(std::str::from_utf8(&response.body).ok()?).ok()?.decode().ok()
+    metadata::object(&response.body)
 }
 
 impl Verify for Introspection {
     fn prepare(&mut self, setting: &Setting) -> Result<(), SettingError> {
-        let trusted = Origins::parse(self.trusted.iter().map(String::as_str))
-            .map_err(|why| SettingError::new(format!("an origin that is trusted {why}")))?;
+        let (trusted, fetch) = self.asking.ready()?;
         let endpoint = Endpoint::parse_trusting(&self.url, &trusted)
             .map_err(|why| SettingError::new(format!("the address for introspection {why}")))?;
-        let fetch = self.fetch.clone().unwrap_or_else(|| Arc::new(Guarded::new().trust(trusted)));
         self.prepared = Some(Prepared {
             endpoint,
             credentials: self.credentials()?,
@@ -265,7 +261,7 @@ impl DangerousIntrospection {
 
     /// Asks at this origin wherever it is, and without TLS if its URL says so.
     pub fn trust_origin(mut self, origin: impl Into<String>) -> Introspection {
-        self.0.trusted.push(origin.into());
+        self.0.asking.trust(origin);
         self.0
     }
 }

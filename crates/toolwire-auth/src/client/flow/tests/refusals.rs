@@ -144,11 +144,11 @@ fn the_person_declines() {
 fn parameters_of_the_protocol_are_not_the_applications() {
     for name in crate::client::authorize::PROTOCOL_PARAMETERS {
         let mut plan = plan();
-        plan.authorize_params = vec![(name.into(), "x".into())];
+        plan.settings.authorize_params = vec![(name.into(), "x".into())];
         assert_eq!(World::good().run(plan, Cause::Start).kind(), AuthErrorKind::Misconfigured, "{name}");
     }
     let mut plan = plan();
-    plan.authorize_params = vec![("audience".into(), "api".into())];
+    plan.settings.authorize_params = vec![("audience".into(), "api".into())];
     assert!(World::good().run(plan, Cause::Start).transcript.contains("&audience=api\n"));
 }
 

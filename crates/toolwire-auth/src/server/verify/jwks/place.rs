@@ -3,8 +3,7 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode, header};
-use serde_json::{Map, Value};
-use toolwire_protocol::RawJson;
+use serde_json::Value;
 use url::Url;
 
 use super::{MAX_FRESH, MIN_FRESH};
@@ -12,6 +11,7 @@ use crate::{
     Endpoint, Issuer, Origins,
     fetch::{Fetch, NamedBy, Reach, Request, Response, Zone},
     jose::KeySet,
+    metadata,
 };
 
 /// Where the keys of an issuer are.
@@ -91,9 +91,9 @@ impl Place {
     /// Where the metadata of the issuer say that its keys are.
     async fn discover(&self, issuer: &Issuer) -> Result<Endpoint, Cow<'static, str>> {
         let mut failure = Failure::Nothing;
-        for place in places(issuer) {
-            let place = Endpoint::parse_trusting(&place, &self.trusted)
-                .map_err(|why| format!("the issuer {issuer} cannot be asked, since it {why}"))?;
+        let places = metadata::places(issuer, &self.trusted)
+            .map_err(|why| format!("the issuer {issuer} cannot be asked, since it {why}"))?;
+        for place in places {
             let response = match self.get(place.clone(), NamedBy::Application).await {
                 Ok(response) => response,
                 Err(why) => {
@@ -105,9 +105,9 @@ impl Place {
                 failure.was(Failure::Away(format!("{place} answered {}", response.status.as_u16()).into()));
             }
             // What is not metadata rules out itself.
-            let metadata = object(&response.body).filter(|_| response.status == StatusCode::OK);
-            let Some(metadata) = metadata else { continue };
-            let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+            let document = metadata::object(&response.body).filter(|_| response.status == StatusCode::OK);
+            let Some(document) = document else { continue };
+            let text = |name: &str| document.get(name).and_then(Value::as_str);
             match (text("issuer"), text("jwks_uri")) {
                 (Some(found), _) if found != issuer.as_str() => failure.was(Failure::Unfit(format!(
                     "the issuer was configured as {issuer}, and {place} is about {found:?}: configure it as it names \
@@ -132,28 +132,6 @@ impl Place {
         let fetched = self.fetch.fetch(Request::get(place, named_by), &self.reach).await;
         fetched.map_err(|why| why.to_string().into())
     }
-}
-
-fn object(body: &[u8]) -> Option<Map<String, Value>> {
-    RawJson::parse(std::str::from_utf8(body).ok()?).ok()?.decode().ok()
-}
-
-/// Where the metadata of an issuer may be (RFC 8414, and OpenID Connect): never the root for one with a path.
-fn places(issuer: &Issuer) -> Vec<String> {
-    let text = issuer.as_str();
-    let after_scheme = text.find("://").map_or(0, |at| at + 3);
-    let path_at =
-        text.get(after_scheme..).and_then(|rest| rest.find('/')).map_or(text.len(), |at| after_scheme + at);
-    let (origin, path) = text.split_at(path_at);
-    let path = path.strip_suffix('/').unwrap_or(path);
-    let mut places = vec![
-        format!("{origin}/.well-known/oauth-authorization-server{path}"),
-        format!("{origin}/.well-known/openid-configuration{path}"),
-    ];
-    if !path.is_empty() {
-        places.push(format!("{origin}{path}/.well-known/openid-configuration"));
-    }
-    places
 }
 
 /// How long an answer may be kept: `max-age`, within bounds.
@@ -202,27 +180,5 @@ mod tests {
         assert_eq!(fresh(&["max-age=99999999999"]), 86_400);
         assert_eq!(fresh(&["max-age=-1"]), 300);
         assert_eq!(fresh(&["max-age=x"]), 300);
-    }
-
-    #[test]
-    fn metadata_are_looked_for_in_the_order_of_the_specification() {
-        let places = |text: &str| places(&Issuer::parse(text).unwrap());
-        for root in ["https://a.example", "https://a.example/"] {
-            assert_eq!(
-                places(root),
-                [
-                    "https://a.example/.well-known/oauth-authorization-server",
-                    "https://a.example/.well-known/openid-configuration"
-                ]
-            );
-        }
-        assert_eq!(
-            places("https://a.example:8443/t/1"),
-            [
-                "https://a.example:8443/.well-known/oauth-authorization-server/t/1",
-                "https://a.example:8443/.well-known/openid-configuration/t/1",
-                "https://a.example:8443/t/1/.well-known/openid-configuration"
-            ]
-        );
     }
 }

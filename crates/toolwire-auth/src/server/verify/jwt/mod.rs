@@ -1,19 +1,20 @@
 //! Tokens that say for themselves who they stand for (RFC 9068, and what came before it).
 
-use std::{fmt, sync::Arc, time::SystemTime};
+mod check;
 
-use serde_json::{Map, Value};
+use std::{fmt, time::SystemTime};
+
 use toolwire_transport::BoxFuture;
 
 use super::{
-    Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, Unavailable, Verified, Verify,
-    VerifyError, claims,
+    PresentedToken, Setting, SettingError, Unavailable, Verified, Verify, VerifyError,
+    asking::Asking,
     jwks::{Keys, Source},
 };
 use crate::{
     Endpoint, Issuer, Origins,
-    fetch::{Fetch, Guarded},
-    jose::{Algorithm, Compact, Header, JwsError, KeySet, PublicKey},
+    fetch::Fetch,
+    jose::{Algorithm, Compact, KeySet, PublicKey},
 };
 
 /// Verifies signed tokens (JWT) with the keys of their issuer.
@@ -44,8 +45,7 @@ pub struct Jwt {
     scope_prefix: String,
     strict_type: bool,
     clients: Vec<String>,
-    trusted: Vec<String>,
-    fetch: Option<Arc<dyn Fetch>>,
+    asking: Asking,
     prepared: Option<Prepared>,
 }
 
@@ -97,8 +97,7 @@ impl Jwt {
             scope_prefix: String::new(),
             strict_type: false,
             clients: Vec::new(),
-            trusted: Vec::new(),
-            fetch: None,
+            asking: Asking::default(),
             prepared: None,
         }
     }
@@ -175,7 +174,7 @@ impl Jwt {
 
     /// Fetches keys with this, for proxies and certificates of one's own.
     pub fn fetch(mut self, fetch: impl Fetch + 'static) -> Self {
-        self.fetch = Some(Arc::new(fetch));
+        self.asking.with(fetch);
         self
     }
 
@@ -189,95 +188,6 @@ impl Jwt {
         self.prepared
             .as_ref()
             .ok_or_else(|| Unavailable::new("the verifier was not prepared by a guard").into())
-    }
-
-    async fn check(&self, token: &PresentedToken, now: SystemTime) -> Result<Verified, VerifyError> {
-        let prepared = self.prepared()?;
-        let parsed = Compact::parse(token.expose()).map_err(|why| Invalid::new(why.to_string()))?;
-        let header = parsed.header();
-        if !self.algorithms.contains(&header.algorithm()) {
-            return Err(Invalid::new(JwsError::Algorithm.to_string()).into());
-        }
-        let says_access = self.check_type(header)?;
-        let payload = prepared.keys.verify(&parsed, now).await?;
-        let claims = payload.object().map_err(|why| Invalid::new(why.to_string()))?;
-        if !says_access {
-            claims::is_access_token(&claims)?;
-        }
-        Ok(self.judge(claims, &prepared.resource, now)?)
-    }
-
-    /// Whether a token says by its type that it is an access token. What says that it is something else is refused.
-    fn check_type(&self, header: &Header) -> Result<bool, Invalid> {
-        match header.typ() {
-            _ if header.is_type("at+jwt") => Ok(true),
-            _ if self.strict_type => Err(Invalid::new("its type is not at+jwt")),
-            None => Ok(false),
-            Some(_) if header.is_type("JWT") => Ok(false),
-            Some(_) => Err(Invalid::new("its type is that of another kind of token")),
-        }
-    }
-
-    fn judge(
-        &self,
-        claims: Map<String, Value>,
-        resource: &str,
-        now: SystemTime,
-    ) -> Result<Verified, Invalid> {
-        let issuer =
-            claims::text(&claims, "iss")?.ok_or_else(|| Invalid::new("it names no issuer"))?.to_owned();
-        let known = self.issuers.iter().find(|known| known.text == issuer);
-        let known = known.ok_or_else(|| Invalid::new("it names another issuer"))?;
-        if let Some((claim, tenant)) = &known.claim
-            && claims.get(claim).and_then(Value::as_str) != Some(tenant)
-        {
-            return Err(Invalid::new(format!("its claim {claim} is not that of its issuer")));
-        }
-        let expires = claims::times(&claims, now)?.ok_or_else(|| Invalid::new("it has no expiry"))?;
-        let client = claims::client(&claims)?.map(str::to_owned);
-        let audience = self.check_audience(&claims, client.as_deref(), resource)?;
-        let subject = self.subject_of(&claims, client.as_deref())?;
-        let scopes = claims::scopes(&claims, &self.scopes)?;
-        let bound = claims::bound_to(&claims)?.map(str::to_owned);
-        let mut verified =
-            Verified::new(subject, audience, Expiry::At(expires)).issuer(issuer).scopes(scopes);
-        verified.client_id = client;
-        verified.key = bound;
-        Ok(verified.claims(claims))
-    }
-
-    fn check_audience(
-        &self,
-        claims: &Map<String, Value>,
-        client: Option<&str>,
-        resource: &str,
-    ) -> Result<Audience, Invalid> {
-        match claims::audience(claims)? {
-            Some(Audience::Is(named)) => {
-                if named.iter().any(|one| one == resource || self.audiences.contains(one)) {
-                    Ok(Audience::Is(named))
-                } else {
-                    Err(Invalid::new("it is for another audience"))
-                }
-            }
-            _ if client.is_some_and(|client| self.clients.iter().any(|known| known == client)) => {
-                tracing::info!("a token without an audience was accepted by its client, as configured");
-                Ok(Audience::Vouched)
-            }
-            _ => Err(Invalid::new("it names no audience")),
-        }
-    }
-
-    fn subject_of(&self, claims: &Map<String, Value>, client: Option<&str>) -> Result<String, Invalid> {
-        let named = self.subject.as_deref().unwrap_or("sub");
-        match claims.get(named) {
-            Some(Value::String(subject)) if !subject.is_empty() => Ok(subject.clone()),
-            Some(_) => Err(Invalid::new(format!("its claim {named} is not a name"))),
-            None if self.subject.is_some() => Err(Invalid::new(format!("it has no claim {named}"))),
-            None => client
-                .map(str::to_owned)
-                .ok_or_else(|| Invalid::new("it names neither a subject nor a client")),
-        }
     }
 
     fn source(&self, setting: &Setting, trusted: &Origins) -> Result<Source, SettingError> {
@@ -319,10 +229,8 @@ impl Verify for Jwt {
                 "an issuer of tokens is empty, or a pattern has not exactly one {claim} and a list of tenants",
             ));
         }
-        let trusted = Origins::parse(self.trusted.iter().map(String::as_str))
-            .map_err(|why| SettingError::new(format!("an origin that is trusted {why}")))?;
+        let (trusted, fetch) = self.asking.ready()?;
         let source = self.source(setting, &trusted)?;
-        let fetch = self.fetch.clone().unwrap_or_else(|| Arc::new(Guarded::new().trust(trusted.clone())));
         let keys = Keys::new(source, fetch, trusted);
         self.prepared = Some(Prepared { resource: setting.resource().to_owned(), keys });
         Ok(())
@@ -378,7 +286,7 @@ impl DangerousJwt {
 
     /// Fetches from this origin wherever it is, and without TLS if its URL says so.
     pub fn trust_origin(mut self, origin: impl Into<String>) -> Jwt {
-        self.0.trusted.push(origin.into());
+        self.0.asking.trust(origin);
         self.0
     }
 }
