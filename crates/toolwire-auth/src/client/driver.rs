@@ -8,7 +8,7 @@ use super::{
     AuthError, AuthErrorKind, Step,
     authorize::AuthorizationUrl,
     builder::Means,
-    credential::{Held, Server},
+    credential::{CurrentCredential, Server},
     flow::{self, Cause, Change, Effect, Env, Input, Plan, Redirects, Stored, Way},
     login::{Declined, Login, Person},
     register::Registration,
@@ -33,7 +33,7 @@ pub(super) async fn run(
     may_ask: bool,
     stored: Option<Arc<Credential>>,
     saving: Saving,
-) -> Result<Held, AuthError> {
+) -> Result<CurrentCredential, AuthError> {
     let ready = Ready::new(server, may_ask)?;
     let plan = plan(server, ready.way.clone(), may_ask, stored).await;
     let mut run = Run { server, ready, saving, generation: 0, declined: None };
@@ -87,7 +87,11 @@ pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Optio
         Vec::new()
     });
     let bound = server.record().await.and_then(|record| record.bound());
-    let registrations = clients.iter().filter_map(|record| record.registration().ok()).collect();
+    let registration = |record: &Record| {
+        let told = |error: &StoreError| server.tell_store("a registered client cannot be read", error);
+        record.registration().inspect_err(told).ok()
+    };
+    let registrations = clients.iter().filter_map(registration).collect();
     Plan {
         server: server.endpoint.clone(),
         way,

@@ -12,7 +12,7 @@ use super::{
     challenge::Challenges,
     guard::{Inner, IssuerEntry},
     metadata::{Contents, Metadata},
-    verify::{Seen, Setting, Verify},
+    verify::{Setting, TokenCache, Verify},
 };
 use crate::{
     Endpoint, Issuer,
@@ -146,7 +146,7 @@ impl ResourceServer {
             proofs,
             optional: self.optional,
             clock: self.clock,
-            seen: Seen::new(),
+            seen: TokenCache::new(),
             tokens: OnceLock::new(),
         }))
     }
@@ -201,8 +201,15 @@ impl fmt::Debug for ResourceServer {
 }
 
 /// Why there is no guard.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct GuardError(String);
+
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for GuardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for GuardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

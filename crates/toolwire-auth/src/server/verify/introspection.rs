@@ -14,8 +14,8 @@ use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
 use super::{
-    Audience, Expiry, Invalid, PresentedToken, Seen, Setting, SettingError, Unavailable, Verified, Verify,
-    VerifyError, asking::Asking, claims,
+    Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, TokenCache, Unavailable, Verified,
+    Verify, VerifyError, asking::Asking, claims,
 };
 use crate::{
     Endpoint, Secret,
@@ -51,7 +51,7 @@ pub struct Introspection {
     asking: Asking,
     prepared: Option<Prepared>,
     at_once: Semaphore,
-    refused: Seen<Invalid>,
+    refused: TokenCache<Invalid>,
 }
 
 struct Prepared {
@@ -74,7 +74,7 @@ impl Introspection {
             asking: Asking::default(),
             prepared: None,
             at_once: Semaphore::new(MAX_AT_ONCE),
-            refused: Seen::new(),
+            refused: TokenCache::new(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Introspection {
             return Err(Unavailable::new("the verifier was not prepared by a guard").into());
         };
         let verdict = match self.ask(prepared, token).await {
-            Ok(answer) => self.judge(answer, prepared, now),
+            Ok(answer) => self.read(answer, prepared, now),
             Err(unavailable) => return Err(unavailable.into()),
         };
         verdict.map_err(|invalid| {
@@ -148,7 +148,8 @@ impl Introspection {
         })
     }
 
-    fn judge(
+    /// What an answer says of the token, if that is valid.
+    fn read(
         &self,
         answer: Map<String, Value>,
         prepared: &Prepared,
@@ -167,18 +168,13 @@ impl Introspection {
             return Err(Invalid::new("it names another issuer"));
         }
         let expiry = claims::times(&answer, now)?.map_or(Expiry::Unknown, Expiry::At);
-        let audience = match claims::audience(&answer)? {
-            Some(Audience::Is(named)) => {
-                if !named.iter().any(|one| *one == prepared.resource || self.audiences.contains(one)) {
-                    return Err(Invalid::new("it is for another audience"));
-                }
-                Audience::Is(named)
-            }
-            _ if self.vouched => {
+        let audience = match claims::audience(&answer, &prepared.resource, &self.audiences)? {
+            Some(audience) => audience,
+            None if self.vouched => {
                 tracing::info!("a token without an audience was accepted, as configured");
                 Audience::Vouched
             }
-            _ => return Err(Invalid::new("its issuer names no audience")),
+            None => return Err(Invalid::new("its issuer names no audience")),
         };
         let client = claims::client(&answer)?.map(str::to_owned);
         let subject = match claims::text(&answer, "sub")?.filter(|subject| !subject.is_empty()) {
@@ -231,6 +227,14 @@ impl Verify for Introspection {
             fetch,
         });
         Ok(())
+    }
+
+    /// A token that says that it is another issuer's must not be shown to this one, which could use it here.
+    fn may_know(&self, token: &PresentedToken) -> bool {
+        match (&self.prepared, token.claimed_issuer()) {
+            (Some(prepared), Some(claimed)) => claimed == prepared.issuer,
+            _ => true,
+        }
     }
 
     fn verify<'a>(

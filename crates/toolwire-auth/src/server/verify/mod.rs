@@ -11,8 +11,8 @@ mod introspection;
 mod jwks;
 mod jwt;
 mod panics;
-mod seen;
 mod static_keys;
+mod token_cache;
 
 #[cfg(test)]
 mod tests;
@@ -29,19 +29,21 @@ use sha2::{Digest as _, Sha256};
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
+use crate::jose::Compact;
+
 pub use self::{
     error::{Invalid, SettingError, Unavailable, VerifyError},
     introspection::{DangerousIntrospection, Introspection},
     jwks::{FETCH_PAUSE, MAX_FRESH, MAX_STALE, MIN_FRESH},
     jwt::{DangerousJwt, Jwt},
-    seen::MAX_SEEN_AGE,
     static_keys::{MAX_STATIC_KEYS, StaticKeys, StaticKeysError},
+    token_cache::MAX_SEEN_AGE,
 };
 
-pub(crate) use self::{panics::verified, seen::Seen};
+pub(crate) use self::{panics::verified, token_cache::TokenCache};
 
 /// How far the clocks of an issuer and of this server may be apart.
-pub const LEEWAY: Duration = Duration::from_secs(60);
+pub const LEEWAY: Duration = toolwire_http::server::LEEWAY;
 
 /// Finds out who a token stands for.
 ///
@@ -119,7 +121,13 @@ where
         _: SystemTime,
     ) -> BoxFuture<'a, Result<Verified, VerifyError>> {
         let verifying = self(token.clone());
-        Box::pin(async { verifying.await.map_err(Into::into) })
+        Box::pin(async {
+            verifying.await.map_err(Into::into).inspect_err(|error| {
+                if let VerifyError::Unavailable(why) = error {
+                    tracing::warn!(%why, "a token cannot be verified now");
+                }
+            })
+        })
     }
 }
 
@@ -184,6 +192,11 @@ impl PresentedToken {
         self.0.digest.get_or_init(|| Sha256::digest(self.0.text.as_bytes()).into())
     }
 
+    /// The issuer that it names, if it is one that says so (JWT). Nothing proves that yet.
+    pub(crate) fn claimed_issuer(&self) -> Option<String> {
+        Compact::parse(self.expose()).ok()?.claimed_issuer()
+    }
+
     /// How it was presented.
     pub fn scheme(&self) -> Scheme {
         self.0.scheme
@@ -211,6 +224,14 @@ impl Audience {
     pub fn is(audience: impl Into<String>) -> Self {
         Self::Is(vec![audience.into()])
     }
+
+    /// Whether this server is among them, as `resource` or as another audience that was configured.
+    pub(crate) fn includes(&self, resource: &str, others: &[String]) -> bool {
+        match self {
+            Self::Is(named) => named.iter().any(|one| one == resource || others.contains(one)),
+            Self::Vouched => true,
+        }
+    }
 }
 
 /// Until when a token was found to be valid.
@@ -219,7 +240,8 @@ impl Audience {
 pub enum Expiry {
     /// Until this time.
     At(SystemTime),
-    /// Tokens of this issuer do not say. The issuer is asked again after a minute.
+    /// Tokens of this issuer do not say. The issuer is asked again with a request that comes a minute later; streams that
+    /// were opened before end after an hour.
     Unknown,
 }
 

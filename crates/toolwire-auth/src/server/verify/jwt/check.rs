@@ -28,7 +28,7 @@ impl Jwt {
         if !says_access {
             claims::is_access_token(&claims)?;
         }
-        Ok(self.judge(claims, &prepared.resource, now)?)
+        Ok(self.read(claims, &prepared.resource, now)?)
     }
 
     /// Whether a token says by its type that it is an access token. What says that it is something else is refused.
@@ -42,12 +42,8 @@ impl Jwt {
         }
     }
 
-    fn judge(
-        &self,
-        claims: Map<String, Value>,
-        resource: &str,
-        now: SystemTime,
-    ) -> Result<Verified, Invalid> {
+    /// What the claims say, if the token is valid.
+    fn read(&self, claims: Map<String, Value>, resource: &str, now: SystemTime) -> Result<Verified, Invalid> {
         let issuer =
             claims::text(&claims, "iss")?.ok_or_else(|| Invalid::new("it names no issuer"))?.to_owned();
         let known = self.issuers.iter().find(|known| known.text == issuer);
@@ -76,19 +72,13 @@ impl Jwt {
         client: Option<&str>,
         resource: &str,
     ) -> Result<Audience, Invalid> {
-        match claims::audience(claims)? {
-            Some(Audience::Is(named)) => {
-                if named.iter().any(|one| one == resource || self.audiences.contains(one)) {
-                    Ok(Audience::Is(named))
-                } else {
-                    Err(Invalid::new("it is for another audience"))
-                }
-            }
-            _ if client.is_some_and(|client| self.clients.iter().any(|known| known == client)) => {
+        match claims::audience(claims, resource, &self.audiences)? {
+            Some(audience) => Ok(audience),
+            None if client.is_some_and(|client| self.clients.iter().any(|known| known == client)) => {
                 tracing::info!("a token without an audience was accepted by its client, as configured");
                 Ok(Audience::Vouched)
             }
-            _ => Err(Invalid::new("it names no audience")),
+            None => Err(Invalid::new("it names no audience")),
         }
     }
 

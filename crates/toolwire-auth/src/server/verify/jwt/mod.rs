@@ -9,12 +9,12 @@ use toolwire_transport::BoxFuture;
 use super::{
     PresentedToken, Setting, SettingError, Unavailable, Verified, Verify, VerifyError,
     asking::Asking,
-    jwks::{Keys, Source},
+    jwks::{KeyLocation, Keys},
 };
 use crate::{
     Endpoint, Issuer, Origins,
     fetch::Fetch,
-    jose::{Algorithm, Compact, KeySet, PublicKey},
+    jose::{Algorithm, KeySet, PublicKey},
 };
 
 /// Verifies signed tokens (JWT) with the keys of their issuer.
@@ -36,7 +36,7 @@ use crate::{
 #[must_use]
 #[derive(Debug)]
 pub struct Jwt {
-    place: Place,
+    configured: ConfiguredKeys,
     audiences: Vec<String>,
     algorithms: Vec<Algorithm>,
     issuers: Vec<TokenIssuer>,
@@ -50,7 +50,7 @@ pub struct Jwt {
 }
 
 /// Where the keys are, in the words of the application.
-enum Place {
+enum ConfiguredKeys {
     Discovered,
     At(String),
     Keys(String),
@@ -73,22 +73,22 @@ struct Prepared {
 impl Jwt {
     /// Finds the keys by the metadata of the issuer.
     pub fn discovered() -> Self {
-        Self::new(Place::Discovered)
+        Self::new(ConfiguredKeys::Discovered)
     }
 
     /// Gets the keys from this address.
     pub fn at(url: impl Into<String>) -> Self {
-        Self::new(Place::At(url.into()))
+        Self::new(ConfiguredKeys::At(url.into()))
     }
 
     /// Uses these keys, a JWK set in JSON, and no network.
     pub fn keys(jwks: impl Into<String>) -> Self {
-        Self::new(Place::Keys(jwks.into()))
+        Self::new(ConfiguredKeys::Keys(jwks.into()))
     }
 
-    fn new(place: Place) -> Self {
+    fn new(configured: ConfiguredKeys) -> Self {
         Self {
-            place,
+            configured,
             audiences: Vec::new(),
             algorithms: Algorithm::ALL.to_vec(),
             issuers: Vec::new(),
@@ -190,24 +190,24 @@ impl Jwt {
             .ok_or_else(|| Unavailable::new("the verifier was not prepared by a guard").into())
     }
 
-    fn source(&self, setting: &Setting, trusted: &Origins) -> Result<Source, SettingError> {
-        match &self.place {
-            Place::Discovered => {
+    fn location(&self, setting: &Setting, trusted: &Origins) -> Result<KeyLocation, SettingError> {
+        match &self.configured {
+            ConfiguredKeys::Discovered => {
                 let issuer = Issuer::parse(setting.issuer())
                     .map_err(|why| SettingError::new(format!("the issuer {:?} {why}", setting.issuer())))?;
                 Endpoint::parse_trusting(issuer.as_str(), trusted)
                     .map_err(|why| SettingError::new(format!("the issuer {issuer} {why}")))?;
-                Ok(Source::Discovered(issuer))
+                Ok(KeyLocation::Discovered(issuer))
             }
-            Place::At(url) => Endpoint::parse_trusting(url, trusted)
-                .map(Source::At)
+            ConfiguredKeys::At(url) => Endpoint::parse_trusting(url, trusted)
+                .map(KeyLocation::At)
                 .map_err(|why| SettingError::new(format!("the address of the keys {why}"))),
-            Place::Keys(text) => {
+            ConfiguredKeys::Keys(text) => {
                 let keys =
                     KeySet::parse(text).map_err(|why| SettingError::new(format!("the keys: {why}")))?;
                 let fits = |key: &PublicKey| self.algorithms.iter().any(|algorithm| key.fits(*algorithm));
                 if keys.keys().iter().any(fits) {
-                    Ok(Source::Fixed(keys))
+                    Ok(KeyLocation::Fixed(keys))
                 } else {
                     Err(SettingError::new("none of the keys fits an algorithm that is accepted"))
                 }
@@ -230,15 +230,14 @@ impl Verify for Jwt {
             ));
         }
         let (trusted, fetch) = self.asking.ready()?;
-        let source = self.source(setting, &trusted)?;
-        let keys = Keys::new(source, fetch, trusted);
+        let location = self.location(setting, &trusted)?;
+        let keys = Keys::new(location, fetch, trusted);
         self.prepared = Some(Prepared { resource: setting.resource().to_owned(), keys });
         Ok(())
     }
 
     fn may_know(&self, token: &PresentedToken) -> bool {
-        let claimed = Compact::parse(token.expose()).ok().and_then(|token| token.claimed_issuer());
-        claimed.is_some_and(|claimed| self.issuers.iter().any(|known| known.text == claimed))
+        token.claimed_issuer().is_some_and(|claimed| self.issuers.iter().any(|known| known.text == claimed))
     }
 
     fn verify<'a>(
@@ -291,7 +290,7 @@ impl DangerousJwt {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ConfiguredKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Discovered => "Discovered",

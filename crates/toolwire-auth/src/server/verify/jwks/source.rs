@@ -16,7 +16,7 @@ use crate::{
 
 /// Where the keys of an issuer are.
 #[derive(Clone)]
-pub(in crate::server::verify) enum Source {
+pub(in crate::server::verify) enum KeyLocation {
     /// Here.
     Fixed(KeySet),
     /// At this address.
@@ -26,8 +26,8 @@ pub(in crate::server::verify) enum Source {
 }
 
 /// A source of keys, and what is needed to fetch them.
-pub(super) struct Place {
-    source: Source,
+pub(super) struct KeySource {
+    location: KeyLocation,
     fetch: Arc<dyn Fetch>,
     trusted: Origins,
     /// How far inside the network the issuer may lead.
@@ -51,29 +51,29 @@ impl Failure {
     }
 }
 
-impl Place {
-    pub(super) fn new(source: Source, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
-        let url = match &source {
-            Source::Fixed(_) => None,
-            Source::At(place) => Some(place.url().clone()),
-            Source::Discovered(issuer) => Url::parse(issuer.as_str()).ok(),
+impl KeySource {
+    pub(super) fn new(location: KeyLocation, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
+        let url = match &location {
+            KeyLocation::Fixed(_) => None,
+            KeyLocation::At(place) => Some(place.url().clone()),
+            KeyLocation::Discovered(issuer) => Url::parse(issuer.as_str()).ok(),
         };
         // Of an issuer without an address nothing is fetched.
         let reach = url.map_or_else(|| Reach::within(Zone::Public), |url| Reach::of(&url));
-        Self { source, fetch, trusted, reach }
+        Self { location, fetch, trusted, reach }
     }
 
     /// Whether the keys are those that were given.
     pub(super) const fn is_fixed(&self) -> bool {
-        matches!(self.source, Source::Fixed(_))
+        matches!(self.location, KeyLocation::Fixed(_))
     }
 
     /// The keys, and for how long they are fresh.
     pub(super) async fn fetch_keys(&self) -> Result<(KeySet, Duration), Cow<'static, str>> {
-        let (place, named_by) = match &self.source {
-            Source::Fixed(keys) => return Ok((keys.clone(), MAX_FRESH)),
-            Source::At(place) => (place.clone(), NamedBy::Application),
-            Source::Discovered(issuer) => (self.discover(issuer).await?, NamedBy::Peer),
+        let (place, named_by) = match &self.location {
+            KeyLocation::Fixed(keys) => return Ok((keys.clone(), MAX_FRESH)),
+            KeyLocation::At(place) => (place.clone(), NamedBy::Application),
+            KeyLocation::Discovered(issuer) => (self.discover(issuer).await?, NamedBy::Peer),
         };
         let response = self.get(place.clone(), named_by).await?;
         if response.status != StatusCode::OK {
@@ -151,12 +151,12 @@ fn freshness(headers: &HeaderMap) -> Duration {
     Duration::from_secs(seconds.unwrap_or_default()).clamp(MIN_FRESH, MAX_FRESH)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Source::Fixed(keys) => write!(f, "{} keys", keys.keys().len()),
-            Source::At(place) => place.fmt(f),
-            Source::Discovered(issuer) => issuer.fmt(f),
+        match &self.location {
+            KeyLocation::Fixed(keys) => write!(f, "{} keys", keys.keys().len()),
+            KeyLocation::At(place) => place.fmt(f),
+            KeyLocation::Discovered(issuer) => issuer.fmt(f),
         }
     }
 }
