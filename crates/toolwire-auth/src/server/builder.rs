@@ -58,8 +58,9 @@ impl ResourceServer {
         self
     }
 
-    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that does not say whose it is, is
-    /// shown to the verifiers in the order in which they were added.
+    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that names one of the issuers is
+    /// shown to its verifier alone; one that does not say whose it is, to the verifiers in the order in which they were
+    /// added.
     pub fn issuer(mut self, issuer: impl Into<String>, verifier: impl Verify) -> Self {
         self.issuers.push((issuer.into(), Some(Box::new(verifier))));
         self

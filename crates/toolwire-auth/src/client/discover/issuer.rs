@@ -170,6 +170,8 @@ pub struct Search {
     left: VecDeque<Endpoint>,
     mismatch: bool,
     answered: bool,
+    /// Why the first place that cannot answer does not.
+    away: Option<String>,
 }
 
 /// What a search wants next, or has found.
@@ -192,7 +194,8 @@ impl Search {
             return Err(AuthError::new(AuthErrorKind::NoMetadata, Step::Issuer, detail));
         };
         let request = Request::get(asked.clone(), terms.named_by);
-        Ok((Self { issuer, terms, asked, left, mismatch: false, answered: false }, request))
+        let search = Self { issuer, terms, asked, left, mismatch: false, answered: false, away: None };
+        Ok((search, request))
     }
 
     /// The issuer that is asked.
@@ -216,14 +219,18 @@ impl Search {
             Err(_) => Next::Unavailable,
         };
         let by_a_slash = matches!(&next, Next::Found(found) if found.issuer != self.issuer);
+        let away = match answer {
+            Ok(response) => format!("status {}", response.status.as_u16()),
+            Err(error) => error.detail.clone(),
+        };
         let detail = match &next {
             Next::Found(_) if by_a_slash => {
-                "these are the metadata, but their issuer differs by a final slash"
+                "these are the metadata, but their issuer differs by a final slash".to_owned()
             }
-            Next::Found(_) => "these are the metadata",
-            Next::Absent => "nothing is there",
-            Next::Unavailable => "it cannot answer",
-            Next::Mismatch => "these are the metadata of another issuer",
+            Next::Found(_) => "these are the metadata".to_owned(),
+            Next::Absent => "nothing is there".to_owned(),
+            Next::Unavailable => format!("it cannot answer: {away}"),
+            Next::Mismatch => "these are the metadata of another issuer".to_owned(),
         };
         let verdict = match &next {
             Next::Found(_) if by_a_slash => Verdict::Warning,
@@ -239,7 +246,9 @@ impl Search {
             Next::Found(found) => return Ok(Found::Metadata(found)),
             Next::Mismatch => (self.mismatch, self.answered) = (true, true),
             Next::Absent => self.answered = true,
-            Next::Unavailable => {}
+            Next::Unavailable => {
+                self.away.get_or_insert(away);
+            }
         }
         match self.left.pop_front() {
             Some(place) => {
@@ -258,7 +267,8 @@ impl Search {
             return Err(fail(AuthErrorKind::IssuerMismatch, detail));
         }
         if !self.answered {
-            let detail = format!("the issuer {} cannot be asked at the moment", self.issuer);
+            let why = self.away.as_deref().unwrap_or("nobody answers");
+            let detail = format!("the issuer {} cannot be asked at the moment: {why}", self.issuer);
             return Err(fail(AuthErrorKind::Unavailable, detail));
         }
         let detail = format!(

@@ -81,6 +81,8 @@ fn early() -> FakeWeb {
             "/register" => {
                 let mut registered: Value = serde_json::from_str(&asked.body).unwrap();
                 registered["client_id"] = "early".into();
+                // Without metadata, clients authenticate by a secret.
+                registered["client_secret"] = "secret-of-early".into();
                 json_of("201 Created", &registered)
             }
             "/authorize" => {
