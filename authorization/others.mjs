@@ -1,7 +1,8 @@
 // Clients of other makers log in at the provider, and call our server.
 import assert from 'node:assert/strict';
 import { generateKeyPair } from 'jose';
-import { check, parsed, run } from './checks.mjs';
+import { check } from './checks.mjs';
+import { parsed, run } from './programs.mjs';
 import { fetchWith, logIn, robotToken } from './generic.mjs';
 import { officialCalls } from './official.mjs';
 import { bearer, call } from './request.mjs';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { check, parsed, run } from './checks.mjs';
+import { check } from './checks.mjs';
+import { parsed, run } from './programs.mjs';
 import { seat } from './person.mjs';
 import { HOUR } from './provider.mjs';
 

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
-import { parsed } from './checks.mjs';
+import { parsed } from './programs.mjs';
 import { SECRETS } from './provider.mjs';
 
 const STEP_MS = 20_000;

@@ -3,22 +3,13 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { check, parsed, run } from './checks.mjs';
-import { seat } from './person.mjs';
+import { check } from './checks.mjs';
 import { HOUR } from './provider.mjs';
+import { terminal } from './terminal.mjs';
 
-export async function program({ signed, bound, opaque, brief, person, programs, folder }) {
-  const at = async (name) => {
-    const { home, env, answer } = await seat(folder, person(name));
-    const printed = [];
-    const toolwire = async (...args) => {
-      const { code, lines, errors } = await run(join(programs, 'toolwire'), ['--json', ...args], { env, answer });
-      printed.push(...lines, ...errors);
-      const told = parsed(lines.join('\n'));
-      return { code, told, text: told.content?.[0]?.text, error: parsed(errors.at(-1) ?? '').error, errors };
-    };
-    return { toolwire, printed, credentials: join(home, 'auth/credentials') };
-  };
+export async function program(world) {
+  const { signed, bound, opaque, brief, offline } = world;
+  const at = terminal(world);
   const same = (told, key, expected) => assert.deepEqual(told[key], expected, JSON.stringify(told));
   const alice = await at('alice');
   const { toolwire } = alice;
@@ -71,11 +62,34 @@ export async function program({ signed, bound, opaque, brief, person, programs, 
     });
   }
   await renewal(alice, brief);
+  await consent(await at('alice'), offline);
+  await sockets(alice, signed);
   await logout(alice, signed);
   await check('where the issuer knows every token, all of them are revoked', async () => {
     await toolwire('login', opaque.url);
     const { told } = await toolwire('logout', opaque.url);
     assert.equal(told.loggedOut?.[0]?.revoked, 'yes', JSON.stringify(told));
+  });
+}
+
+async function consent({ toolwire }, { url, provider }) {
+  await check('a login that cannot be renewed without consent says so, and can be with it', async () => {
+    const without = await toolwire('login', url);
+    assert.deepEqual([without.code, without.told.renewable], [0, false], JSON.stringify(without.told));
+    assert.match(without.told.hint ?? '', /toolwire login .* --consent/);
+    const { told } = await toolwire('login', url, '--consent');
+    assert.equal(told.renewable, true, JSON.stringify(told));
+    provider.tokensLast(HOUR);
+    assert.equal((await toolwire('call', url, 'whoami')).text, 'alice: notes:read');
+    assert.ok(provider.asked('/token', 'refresh_token').length > 0);
+  });
+}
+
+async function sockets({ toolwire }, { url }) {
+  await check('a WebSocket is opened with the login of its server', async () => {
+    const socket = url.replace('http:', 'ws:');
+    const told = await toolwire('call', socket, 'whoami');
+    assert.match(told.text ?? '', /^alice: notes:read/, JSON.stringify(told));
   });
 }
 

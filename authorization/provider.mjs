@@ -14,8 +14,10 @@ export const HOUR = 3600;
 console.info = console.warn = () => {};
 
 // Starts one. `tokenSeconds` is how long access tokens last; `opaque`: nobody but it can read them; `nonces`: each proof
-// of possession needs a nonce of it; `strict`: clients are bound to the scopes that they were registered with.
-export async function startProvider({ tokenSeconds = HOUR, opaque = false, nonces = false, strict = false } = {}) {
+// of possession needs a nonce of it; `strict`: clients are bound to the scopes that they were registered with; `offline`:
+// only what is asked for with `offline_access` and a consent can be renewed.
+export async function startProvider(profile = {}) {
+  const { tokenSeconds = HOUR, opaque = false } = profile;
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,7 +26,7 @@ export async function startProvider({ tokenSeconds = HOUR, opaque = false, nonce
   const keys = await signingKeys();
   let lasts = tokenSeconds;
   const ofResource = (resource) => resourceServer(resource, lasts, opaque);
-  const provider = new Provider(issuer, configuration({ opaque, nonces, strict, keys, ofResource }));
+  const provider = new Provider(issuer, configuration({ ...profile, keys, ofResource }));
   const sign = (claims, header = {}) =>
     new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'es', ...header })
@@ -64,7 +66,7 @@ async function signingKeys() {
 
 const jwk = async ({ privateKey }, kid, alg) => ({ ...(await exportJWK(privateKey)), kid, alg, use: 'sig' });
 
-function configuration({ opaque, nonces, strict, keys, ofResource }) {
+function configuration({ opaque = false, nonces = false, strict = false, offline = false, keys, ofResource }) {
   return {
     jwks: keys.jwks,
     scopes: ['openid', 'offline_access', ...SCOPES],
@@ -74,8 +76,9 @@ function configuration({ opaque, nonces, strict, keys, ofResource }) {
     extraTokenClaims: (_, token) => (ROLES[token.accountId] ? { role: ROLES[token.accountId] } : undefined),
     extraClientMetadata: { properties: ['any'], validator: (...args) => strict || delete args.at(-1).scope },
     pkce: { required: () => true },
-    // Whoever may renew is allowed to, as most servers have it; by default it takes `offline_access` and a consent.
-    issueRefreshToken: (_, registered) => registered.grantTypeAllowed('refresh_token'),
+    // Whoever may renew is allowed to, as most servers have it.
+    issueRefreshToken: (_, registered, code) =>
+      registered.grantTypeAllowed('refresh_token') && (!offline || code.scopes.has('offline_access')),
     rotateRefreshToken: true,
     clientBasedCORS: () => true,
     ttl: { Session: HOUR, Grant: HOUR, Interaction: HOUR, RefreshToken: HOUR, DeviceCode: HOUR, IdToken: HOUR },

@@ -4,16 +4,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allHeld, check, giveUpAfter, serve } from './checks.mjs';
+import { allHeld, check, giveUpAfter } from './checks.mjs';
 import { others } from './others.mjs';
 import { ours } from './ours.mjs';
 import { pages, servePages } from './pages.mjs';
 import { launch, visit } from './person.mjs';
 import { program } from './program.mjs';
+import { serve } from './programs.mjs';
 import { SECRETS, startProvider } from './provider.mjs';
 import { refusals } from './refusals.mjs';
+import { servers } from './servers.mjs';
 
-const TOTAL_MS = 170_000;
+const TOTAL_MS = 230_000;
 
 const [, , chromium, programs, ...python] = process.argv;
 if (python.length !== 2) {
@@ -39,13 +41,14 @@ const person = (name) => (asked) => visits[visits.push(visit(browser, { name, ..
 
 // Providers of all kinds, so that nobody else is counted.
 async function world() {
-  const [signed, bound, opaque, brief] = await Promise.all([
+  const [signed, bound, opaque, brief, offline] = await Promise.all([
     place('signed'),
     place('bound', { nonces: true }),
     place('opaque', { opaque: true }),
     place('signed', { tokenSeconds: 5, strict: true }),
+    place('signed', { tokenSeconds: 1, offline: true }),
   ]);
-  return { signed, bound, opaque, brief, person, browser, port, programs, python, folder };
+  return { signed, bound, opaque, brief, offline, person, browser, port, programs, python, folder };
 }
 
 try {
@@ -53,6 +56,7 @@ try {
   await refusals(first);
   await pages(first);
   await others(first);
+  await servers(first);
   // Both mostly wait for tokens to run out.
   await Promise.all([ours(first), program(await world())]);
 } catch (error) {

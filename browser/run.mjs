@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { chromium } from 'playwright-core';
+import { allHeld, check, giveUpAfter } from './checks.mjs';
 import { servePages } from './pages.mjs';
 
 // A browser that hangs must fail the run.
@@ -31,27 +32,9 @@ if (serverProgram === undefined) {
   process.exit(2);
 }
 
-let held = 0;
-let failed = 0;
-const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-
-async function check(name, body) {
-  try {
-    await body();
-    held += 1;
-    print({ check: name, ok: true });
-  } catch (error) {
-    failed += 1;
-    print({ check: name, ok: false, error: String(error?.message ?? error) });
-  }
-}
-
 const children = [];
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
-setTimeout(() => {
-  print({ check: 'finished in time', ok: false, error: `still running after ${TOTAL_MS} ms` });
-  process.exit(1);
-}, TOTAL_MS).unref();
+giveUpAfter(TOTAL_MS);
 
 // Starts a server that allows these origins, and returns its URL.
 async function serve(...origins) {
@@ -214,4 +197,4 @@ try {
 } finally {
   await browser.close();
 }
-process.exit(failed === 0 && held > 0 ? 0 : 1);
+process.exit(allHeld() ? 0 : 1);

@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let resource = format!("http://{}/mcp", listener.local_addr()?);
     let server = Server::builder("notes", "1.0").routes(routes()).build()?;
-    let mut service = HttpService::builder(server).guard(guard(&resource, &issuer, &tokens)?);
+    let mut service = HttpService::builder(server).guard(guard(&resource, &issuer, &tokens)?).websocket(true);
     if !origins.is_empty() {
         service = service.allow_origins(origins).cors(Cors::AllowedOrigins);
     }

@@ -6,13 +6,15 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 /// How many names are tried for the new file before it takes the place of the old one.
 const MAX_TRIES: u32 = 100;
+/// The largest file that is read.
+const MAX_READ_BYTES: u64 = 1024 * 1024;
 /// How many links are followed from one to the next, when the last leads to nothing.
 const MAX_LINKS: usize = 16;
 
@@ -65,6 +67,49 @@ fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
         }
     }
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// Reads a file that nobody but its owner can have written; an error says in words what else there is. A link is not
+/// followed, not even one that was put there a moment ago.
+#[cfg(unix)]
+pub(crate) fn read_own(path: &Path) -> io::Result<Result<Vec<u8>, &'static str>> {
+    use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0));
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) => {
+            return Ok(Err("is a symbolic link"));
+        }
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(Err("is not a file"));
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Ok(Err("belongs to somebody else"));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Ok(Err("can be changed by others"));
+    }
+    read_all(file).map(Ok)
+}
+
+/// The folders of a user are private already.
+#[cfg(not(unix))]
+pub(crate) fn read_own(path: &Path) -> io::Result<Result<Vec<u8>, &'static str>> {
+    read_all(File::open(path)?).map(Ok)
+}
+
+fn read_all(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_READ_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 1 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// Creates a folder that only its owner may look into; those above it are created as usual.
@@ -129,6 +174,23 @@ mod tests {
         create_folder(&folder.path().join("a/b")).unwrap();
         assert_eq!(mode(&folder.path().join("a/b")), 0o700);
         create_folder(&folder.path().join("a/b")).unwrap();
+    }
+
+    #[test]
+    fn only_a_file_that_nobody_else_can_have_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("x"), folder.path().join("y"));
+        replace(&file, b"one").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read_own(&file).unwrap(), Ok(b"one".to_vec()));
+        assert_eq!(read_own(&link).unwrap(), Err("is a symbolic link"));
+        assert_eq!(read_own(folder.path()).unwrap(), Err("is not a file"));
+        assert_eq!(read_own(&folder.path().join("z")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o620)).unwrap();
+        assert_eq!(read_own(&file).unwrap(), Err("can be changed by others"));
+        fs::write(&file, vec![b' '; 1024 * 1024 + 1]).unwrap();
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(read_own(&file).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]

@@ -6,13 +6,17 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::process::Program;
+use crate::workspace::root;
 
 /// Downloads may be slow.
 const INSTALL_LIMIT: Duration = Duration::from_mins(15);
 
-/// Installs the packages that `source` pins, with what is beside them, in `place`.
+/// Installs the packages that `source` pins, with what is beside them and what counts checks, in `place`.
 pub(crate) fn install_node(source: &Path, place: &Path) -> Result<(), String> {
     copy(source, place, &["json", "mjs"])?;
+    let shared = root().join("interop/node/checks.mjs");
+    let copied = fs::copy(&shared, place.join("checks.mjs"));
+    copied.map_err(|error| format!("copying {}: {error}", shared.display()))?;
     install_once(&place.join("package-lock.json"), &place.join("installed"), || {
         let arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
         Program::new("npm", INSTALL_LIMIT).args(arguments).directory(place).run()

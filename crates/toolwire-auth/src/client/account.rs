@@ -101,12 +101,10 @@ impl OAuth {
             events.clear();
             let (flow, effect) = turned?;
             let input = match effect {
-                Effect::Send(request) if request.method == Method::GET => {
-                    match server.fetch.fetch(request, &server.reach).await {
-                        Ok(response) => Input::Response(response),
-                        Err(error) => Input::Unreachable(error),
-                    }
-                }
+                Effect::Send(request) if request.method == Method::GET => match server.send(request).await {
+                    Ok(response) => Input::Response(response),
+                    Err(error) => Input::Unreachable(error),
+                },
                 Effect::Send(request) => return Ok(Prospect::Register(request.url)),
                 // It is not.
                 Effect::Save(_) => Input::Saved,
@@ -134,7 +132,7 @@ impl OAuth {
         let Some(record) = store.load(key).await.map_err(|error| not_stored(&error))? else {
             return Ok(None);
         };
-        let credential = record.credential(&server.config.dangerous.trusted);
+        let credential = record.credential(&server.config.settings.dangerous.trusted);
         let revoked = match &credential {
             Ok(credential) => revoke(&server, credential).await,
             Err(error) => Err(not_stored(error)),
@@ -206,7 +204,7 @@ async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, Aut
             entropy: &env.entropy,
         }
         .revoke(token, hint)?;
-        let answered = match server.fetch.fetch(request, &server.reach).await {
+        let answered = match server.send(request).await {
             Ok(response) => accept_revocation(&response, endpoint),
             Err(error) => {
                 Err(AuthError::new(AuthErrorKind::Unavailable, Step::Revocation, error.detail).at(endpoint))

@@ -8,7 +8,7 @@ use toolwire_protocol::Message;
 
 use super::{
     AuthError, AuthErrorKind, Step,
-    credential::{Held, Server},
+    credential::{CurrentCredential, Server},
     flow::Cause,
     renew::{asked, login_needed, renewed},
     scopes::{Operation, Patience, Scopes},
@@ -61,7 +61,7 @@ struct Try {
     purpose: Purpose,
     patience: Patience,
     /// What it was sent with the last time.
-    used: Option<Held>,
+    used: Option<CurrentCredential>,
     /// The serial of a credential that has ended and was not sent, because nothing renews it.
     given_up: u64,
     /// The first credential that was obtained for this very request.
@@ -124,7 +124,7 @@ fn unauthorized(error: AuthError) -> Unauthorized {
 
 impl Try {
     /// The credential to send, renewed if it is about to end.
-    async fn usable(&mut self) -> Result<Option<Held>, AuthError> {
+    async fn usable(&mut self) -> Result<Option<CurrentCredential>, AuthError> {
         let Some(held) = self.server.current().await else { return Ok(None) };
         let now = self.server.now();
         if !held.credential.is_due(now) {
@@ -154,14 +154,14 @@ impl Try {
     }
 
     /// The headers of one sending.
-    fn signed(&self, held: &Held, hop: Hop<'_>) -> Result<HeaderMap, AuthError> {
+    fn signed(&self, held: &CurrentCredential, hop: Hop<'_>) -> Result<HeaderMap, AuthError> {
         let credential = &held.credential;
         let mut headers = HeaderMap::new();
         let text =
             zeroize::Zeroizing::new(format!("{} {}", credential.kind.scheme(), credential.access.expose()));
         headers.insert(header::AUTHORIZATION, sensitive(&text)?);
         if let (TokenType::Dpop, Some(key)) = (credential.kind, &credential.dpop) {
-            let trusted = &self.server.config.dangerous.trusted;
+            let trusted = &self.server.config.settings.dangerous.trusted;
             let url = Endpoint::parse_trusting(hop.url, trusted)
                 .map_err(|why| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, why.to_string()))?;
             let mut entropy = [0; 16];

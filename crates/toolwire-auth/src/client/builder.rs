@@ -17,7 +17,7 @@ use super::{
     authorize::PROTOCOL_PARAMETERS,
     authorizer::Authorizer,
     credential::Server,
-    flow::{Dangerous, Dpop, FixedEndpoints, Idp},
+    flow::{Dpop, FixedEndpoints, Idp, Settings},
     login::Person,
     register::{ClientDocument, ClientId},
     scopes::Scopes,
@@ -63,21 +63,8 @@ pub(super) type Assertion = Arc<dyn Fn() -> BoxFuture<'static, Result<Secret, St
 
 /// Everything that was set.
 pub(super) struct Config {
-    pub(super) name: String,
+    pub(super) settings: Settings,
     pub(super) means: Means,
-    pub(super) clients: Vec<ClientId>,
-    pub(super) document: Option<ClientDocument>,
-    pub(super) issuer: Option<Issuer>,
-    pub(super) resource: Option<Resource>,
-    pub(super) endpoints: Vec<FixedEndpoints>,
-    pub(super) scopes: Scopes,
-    pub(super) authorize_params: Vec<(String, String)>,
-    pub(super) consent: bool,
-    pub(super) dpop: Dpop,
-    pub(super) strict_issuer: bool,
-    pub(super) allow_2025_03_26: bool,
-    pub(super) fresh: bool,
-    pub(super) dangerous: Dangerous,
     pub(super) account: String,
     pub(super) store: Arc<dyn CredentialStore>,
     pub(super) on_event: Option<OnEvent>,
@@ -141,17 +128,18 @@ impl OAuth {
 
     /// The state that all links to one server share.
     pub(super) fn server(&self, url: &str, fetcher: Fetcher) -> Result<Arc<Server>, AuthError> {
-        let endpoint = Endpoint::parse_trusting(url, &self.config.dangerous.trusted).map_err(|why| {
-            let detail = format!("the address of the server {why}, so no token is sent there");
-            AuthError::new(AuthErrorKind::Misconfigured, Step::Use, detail)
-        })?;
+        let endpoint =
+            Endpoint::parse_trusting(url, &self.config.settings.dangerous.trusted).map_err(|why| {
+                let detail = format!("the address of the server {why}, so no token is sent there");
+                AuthError::new(AuthErrorKind::Misconfigured, Step::Use, detail)
+            })?;
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = servers.get(url).and_then(Weak::upgrade) {
             return Ok(known);
         }
         servers.retain(|_, server| server.strong_count() > 0);
         let guarded = || {
-            let trusted = self.config.dangerous.trusted.clone();
+            let trusted = self.config.settings.dangerous.trusted.clone();
             Arc::new(Guarded::new().with(fetcher).trust(trusted)) as Arc<dyn Fetch>
         };
         let fetch = self.config.fetch.clone().unwrap_or_else(guarded);
@@ -173,7 +161,7 @@ impl Authorization for OAuth {
 
 impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuth").field("name", &self.config.name).finish_non_exhaustive()
+        f.debug_struct("OAuth").field("name", &self.config.settings.client_name).finish_non_exhaustive()
     }
 }
 
@@ -223,21 +211,8 @@ pub struct OAuthBuilder {
 impl OAuthBuilder {
     fn new(name: String, means: Means) -> Self {
         let config = Config {
-            name,
+            settings: Settings::new(name),
             means,
-            clients: Vec::new(),
-            document: None,
-            issuer: None,
-            resource: None,
-            endpoints: Vec::new(),
-            scopes: Scopes::none(),
-            authorize_params: Vec::new(),
-            consent: false,
-            dpop: Dpop::WhenAsked,
-            strict_issuer: false,
-            allow_2025_03_26: false,
-            fresh: false,
-            dangerous: Dangerous::default(),
             account: String::new(),
             store: Arc::new(MemoryStore::new()),
             on_event: None,
@@ -259,14 +234,14 @@ impl OAuthBuilder {
 
     /// Uses this client, which was registered by hand, where its issuer is asked.
     pub fn client(mut self, client: ClientId) -> Self {
-        self.config.clients.push(client);
+        self.config.settings.clients.push(client);
         self
     }
 
     /// Uses the document at this URL, which describes the client, where the issuer takes documents.
     pub fn client_document(mut self, url: &str) -> Self {
         match ClientDocument::parse(url) {
-            Ok(document) => self.config.document = Some(document),
+            Ok(document) => self.config.settings.document = Some(document),
             Err(error) => {
                 self.fault.get_or_insert(error);
             }
@@ -304,7 +279,7 @@ impl OAuthBuilder {
 
     /// The issuer, whatever the server says.
     pub fn issuer(mut self, issuer: &str) -> Self {
-        self.config.issuer = self.checked("the issuer", Issuer::parse(issuer));
+        self.config.settings.issuer = self.checked("the issuer", Issuer::parse(issuer));
         self
     }
 
@@ -314,21 +289,21 @@ impl OAuthBuilder {
         let authorization = self.checked("the authorization endpoint", Endpoint::parse(authorization));
         let token = self.checked("the token endpoint", Endpoint::parse(token));
         if let (Some(issuer), Some(authorization), Some(token)) = (issuer, authorization, token) {
-            self.config.endpoints.push(FixedEndpoints { issuer, authorization, token });
+            self.config.settings.endpoints.push(FixedEndpoints { issuer, authorization, token });
         }
         self
     }
 
     /// What tokens are asked for, whatever the server says.
     pub fn resource(mut self, resource: &str) -> Self {
-        self.config.resource = self.checked("the resource", Resource::parse(resource));
+        self.config.settings.resource = self.checked("the resource", Resource::parse(resource));
         self
     }
 
     /// Scopes that are asked for besides those that the server wants.
     pub fn scopes<T: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = T>) -> Self {
         match Scopes::new(scopes) {
-            Some(scopes) => self.config.scopes = self.config.scopes.union(&scopes),
+            Some(scopes) => self.config.settings.scopes = self.config.settings.scopes.union(&scopes),
             None => self.fail("one of the scopes is not one"),
         }
         self
@@ -339,37 +314,37 @@ impl OAuthBuilder {
         if PROTOCOL_PARAMETERS.contains(&name) {
             self.fail(format!("the parameter {name:?} of the authorization request is the protocol's own"));
         }
-        self.config.authorize_params.push((name.to_owned(), value.to_owned()));
+        self.config.settings.authorize_params.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Asks for consent even if it was given before.
     pub const fn consent(mut self) -> Self {
-        self.config.consent = true;
+        self.config.settings.consent = true;
         self
     }
 
     /// Whether tokens are bound to a key (RFC 9449); by default if the server asks for it.
     pub const fn dpop(mut self, dpop: Dpop) -> Self {
-        self.config.dpop = dpop;
+        self.config.settings.dpop = dpop;
         self
     }
 
     /// Refuses issuers whose metadata spell them with one final slash more or less.
     pub const fn strict_issuer(mut self) -> Self {
-        self.config.strict_issuer = true;
+        self.config.settings.strict_issuer = true;
         self
     }
 
     /// Logs in to servers of 2025-03-26, which have no metadata of their own.
     pub const fn allow_2025_03_26(mut self) -> Self {
-        self.config.allow_2025_03_26 = true;
+        self.config.settings.allow_2025_03_26 = true;
         self
     }
 
     /// Registers a client anew, whether one is stored or not.
     pub const fn fresh(mut self) -> Self {
-        self.config.fresh = true;
+        self.config.settings.fresh = true;
         self
     }
 
@@ -396,7 +371,7 @@ impl OAuthBuilder {
     pub fn build(mut self) -> Result<OAuth, AuthError> {
         let trusted = Origins::parse(self.trusted.iter().map(String::as_str).collect::<Vec<_>>());
         if let Some(origins) = self.checked("a trusted origin", trusted) {
-            self.config.dangerous.trusted = origins;
+            self.config.settings.dangerous.trusted = origins;
         }
         match self.fault {
             Some(fault) => Err(fault),
@@ -420,14 +395,14 @@ impl DangerousBuilder {
     /// This issuer knows PKCE, though it does not say so.
     pub fn assume_pkce(mut self, issuer: &str) -> Self {
         let issuer = self.0.checked("the issuer", Issuer::parse(issuer));
-        self.0.config.dangerous.assume_pkce.extend(issuer);
+        self.0.config.settings.dangerous.assume_pkce.extend(issuer);
         self
     }
 
     /// This issuer is not told which server its tokens are for.
     pub fn omit_resource(mut self, issuer: &str) -> Self {
         let issuer = self.0.checked("the issuer", Issuer::parse(issuer));
-        self.0.config.dangerous.omit_resource.extend(issuer);
+        self.0.config.settings.dangerous.omit_resource.extend(issuer);
         self
     }
 
@@ -444,6 +419,8 @@ impl DangerousBuilder {
 
 impl fmt::Debug for OAuthBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthBuilder").field("name", &self.config.name).finish_non_exhaustive()
+        f.debug_struct("OAuthBuilder")
+            .field("name", &self.config.settings.client_name)
+            .finish_non_exhaustive()
     }
 }

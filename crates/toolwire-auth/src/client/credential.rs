@@ -14,14 +14,14 @@ use tokio::{sync::OnceCell, time::Instant};
 use super::{
     AuthError, Event, Step, Verdict,
     builder::{Config, Means},
-    renew::Change,
+    renew::LoginAttempt,
     scopes::{Operation, Scopes, StepUps},
     store::{Key, Record},
     token::Credential,
 };
 use crate::{
     Endpoint,
-    fetch::{Fetch, Reach},
+    fetch::{self, Fetch, FetchError, Reach, Request, Response},
 };
 
 /// The first pause after an issuer could not be asked; it doubles each time.
@@ -34,7 +34,7 @@ pub(super) struct Server {
     pub(super) config: Arc<Config>,
     pub(super) endpoint: Endpoint,
     pub(super) key: Key,
-    pub(super) fetch: Arc<dyn Fetch>,
+    fetch: Arc<dyn Fetch>,
     pub(super) reach: Reach,
     state: Mutex<State>,
     loaded: OnceCell<()>,
@@ -43,9 +43,9 @@ pub(super) struct Server {
 
 #[derive(Default)]
 struct State {
-    held: Option<Held>,
+    held: Option<CurrentCredential>,
     serial: u64,
-    change: Weak<Change>,
+    attempt: Weak<LoginAttempt>,
     step_ups: StepUps,
     /// The last nonce that the server gave for proofs.
     nonce: Option<String>,
@@ -61,7 +61,7 @@ struct Pause {
 
 /// A credential that is in use.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct CurrentCredential {
     pub(super) credential: Arc<Credential>,
     /// Which one it is in this process.
     pub(super) serial: u64,
@@ -91,6 +91,11 @@ impl Server {
         self.config.clock.now()
     }
 
+    /// Sends what a flow wants sent.
+    pub(super) async fn send(&self, request: Request) -> Result<Response, FetchError> {
+        fetch::send(&*self.fetch, request, &self.reach).await
+    }
+
     pub(super) fn tell(&self, events: &[Event]) {
         for event in events {
             tracing::debug!(%event, "authorization");
@@ -116,7 +121,7 @@ impl Server {
     }
 
     /// The credential to use, from the store the first time.
-    pub(super) async fn current(&self) -> Option<Held> {
+    pub(super) async fn current(&self) -> Option<CurrentCredential> {
         self.loaded
             .get_or_init(|| async {
                 if let Some((credential, generation)) = self.stored().await {
@@ -139,7 +144,7 @@ impl Server {
     /// The credential in the store, and its generation.
     pub(super) async fn stored(&self) -> Option<(Credential, u64)> {
         let record = self.record().await.filter(Record::has_credential)?;
-        match record.credential(&self.config.dangerous.trusted) {
+        match record.credential(&self.config.settings.dangerous.trusted) {
             // A record of another server under our key would be somebody's mischief.
             Ok(credential) if credential.server == self.endpoint.as_str() => {
                 Some((credential, record.generation()))
@@ -153,19 +158,24 @@ impl Server {
     }
 
     /// The credential that is in use, without a look at the store.
-    pub(super) fn held(&self) -> Option<Held> {
+    pub(super) fn held(&self) -> Option<CurrentCredential> {
         self.lock().held.clone()
     }
 
     /// Uses another credential from now on. `new_grant` says that somebody was asked for it.
-    pub(super) fn adopt(&self, credential: Credential, generation: u64, new_grant: bool) -> Held {
+    pub(super) fn adopt(
+        &self,
+        credential: Credential,
+        generation: u64,
+        new_grant: bool,
+    ) -> CurrentCredential {
         let mut state = self.lock();
         let same = state.held.as_ref().is_some_and(|held| {
             held.credential.issuer == credential.issuer && held.credential.granted == credential.granted
         });
         state.serial += 1;
         state.pause = None;
-        let held = Held { credential: Arc::new(credential), serial: state.serial, generation };
+        let held = CurrentCredential { credential: Arc::new(credential), serial: state.serial, generation };
         state.held = Some(held.clone());
         drop(state);
         if new_grant || !same {
@@ -224,14 +234,14 @@ impl Server {
         self.lock().nonce = Some(nonce);
     }
 
-    /// The change that is under way, or the one that `start` makes.
-    pub(super) fn change(&self, start: impl FnOnce() -> Arc<Change>) -> Arc<Change> {
+    /// The attempt that is under way, or the one that `start` makes.
+    pub(super) fn attempt(&self, start: impl FnOnce() -> Arc<LoginAttempt>) -> Arc<LoginAttempt> {
         let mut state = self.lock();
-        if let Some(running) = state.change.upgrade().filter(|change| !change.is_over()) {
+        if let Some(running) = state.attempt.upgrade().filter(|attempt| !attempt.is_over()) {
             return running;
         }
         let started = start();
-        state.change = Arc::downgrade(&started);
+        state.attempt = Arc::downgrade(&started);
         started
     }
 

@@ -8,7 +8,7 @@ use super::{
     AuthError, AuthErrorKind, Step,
     authorize::AuthorizationUrl,
     builder::Means,
-    credential::{Held, Server},
+    credential::{CurrentCredential, Server},
     flow::{self, Cause, Change, Effect, Env, Input, Plan, Redirects, Stored, Way},
     login::{Declined, Login, Person},
     register::Registration,
@@ -33,7 +33,7 @@ pub(super) async fn run(
     may_ask: bool,
     stored: Option<Arc<Credential>>,
     saving: Saving,
-) -> Result<Held, AuthError> {
+) -> Result<CurrentCredential, AuthError> {
     let ready = Ready::new(server, may_ask)?;
     let plan = plan(server, ready.way.clone(), may_ask, stored).await;
     let mut run = Run { server, ready, saving, generation: 0, declined: None };
@@ -87,28 +87,17 @@ pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Optio
         Vec::new()
     });
     let bound = server.record().await.and_then(|record| record.bound());
-    let plan = Plan::new(server.endpoint.clone(), config.name.clone(), way);
+    let registration = |record: &Record| {
+        let told = |error: &StoreError| server.tell_store("a registered client cannot be read", error);
+        record.registration().inspect_err(told).ok()
+    };
+    let registrations = clients.iter().filter_map(registration).collect();
     Plan {
+        server: server.endpoint.clone(),
+        way,
         may_ask: may_ask && server.has_way(),
-        clients: config.clients.clone(),
-        document: config.document.clone(),
-        issuer: config.issuer.clone(),
-        resource: config.resource.clone(),
-        endpoints: config.endpoints.clone(),
-        scopes: config.scopes.clone(),
-        authorize_params: config.authorize_params.clone(),
-        consent: config.consent,
-        dpop: config.dpop,
-        strict_issuer: config.strict_issuer,
-        allow_2025_03_26: config.allow_2025_03_26,
-        fresh: config.fresh,
-        dangerous: config.dangerous.clone(),
-        stored: Stored {
-            credential: stored,
-            registrations: clients.iter().filter_map(|record| record.registration().ok()).collect(),
-            bound,
-        },
-        ..plan
+        settings: config.settings.clone(),
+        stored: Stored { credential: stored, registrations, bound },
     }
 }
 
@@ -153,7 +142,7 @@ impl Run<'_> {
 
     async fn carry_out(&mut self, effect: Effect) -> Input {
         match effect {
-            Effect::Send(request) => match self.server.fetch.fetch(request, &self.server.reach).await {
+            Effect::Send(request) => match self.server.send(request).await {
                 Ok(response) => Input::Response(response),
                 Err(error) => Input::Unreachable(error),
             },

@@ -84,6 +84,16 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What is wrong with what is accepted all the same, where that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The issuer is spelled with a final slash more, or less, than its metadata have.
+    IssuerSlash,
+    /// The clock of the issuer and ours differ.
+    ClockWrong,
+}
+
 /// One hop, the rule that applies, and the verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -99,12 +109,21 @@ pub struct Event {
     pub verdict: Verdict,
     /// What was found.
     pub detail: String,
+    /// What a program can tell it by.
+    pub notice: Option<Notice>,
 }
 
 impl Event {
     /// An event without a request.
     pub fn new(step: Step, verdict: Verdict, rule: &'static str, detail: impl Into<String>) -> Self {
-        Self { step, request: None, status: None, rule, verdict, detail: detail.into() }
+        Self { step, request: None, status: None, rule, verdict, detail: detail.into(), notice: None }
+    }
+
+    /// The same, with a name for what is wrong.
+    #[must_use]
+    pub fn notice(mut self, notice: Notice) -> Self {
+        self.notice = Some(notice);
+        self
     }
 
     /// The same, about a request.

@@ -25,5 +25,5 @@ pub use self::{
     account::{LoggedOut, Prospect, Revoked},
     builder::{ClientProof, DangerousBuilder, OAuth, OAuthBuilder},
     error::{AuthError, AuthErrorKind},
-    event::{Event, Step, Verdict},
+    event::{Event, Notice, Step, Verdict},
 };

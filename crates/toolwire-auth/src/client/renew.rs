@@ -14,15 +14,15 @@ use tokio::{
 
 use super::{
     AuthError, AuthErrorKind, Step,
-    credential::{Held, Server},
+    credential::{CurrentCredential, Server},
     driver::{self, Saving},
     flow::Cause,
     token::Credential,
 };
 
-type Outcome = Result<Held, AuthError>;
+type Outcome = Result<CurrentCredential, AuthError>;
 
-/// What a change may do.
+/// What an attempt may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// Everything but asking a person.
@@ -31,16 +31,16 @@ pub(super) enum Goal {
     Ask,
 }
 
-/// A change that is under way.
-pub(super) struct Change {
+/// An attempt to get another credential that is under way.
+pub(super) struct LoginAttempt {
     goal: Goal,
     outcome: watch::Receiver<Option<Outcome>>,
     /// What ends with the last of those who wait.
     task: Option<AbortHandle>,
 }
 
-impl Change {
-    fn start(server: &Arc<Server>, goal: Goal, cause: Cause, seen: Option<Held>) -> Arc<Self> {
+impl LoginAttempt {
+    fn start(server: &Arc<Server>, goal: Goal, cause: Cause, seen: Option<CurrentCredential>) -> Arc<Self> {
         let (tell, outcome) = watch::channel(None);
         let server = Arc::clone(server);
         let task: JoinHandle<()> = tokio::spawn(async move {
@@ -72,7 +72,7 @@ impl Change {
     }
 }
 
-impl Drop for Change {
+impl Drop for LoginAttempt {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -84,24 +84,24 @@ impl Drop for Change {
 pub(super) async fn renewed(
     server: &Arc<Server>,
     cause: Cause,
-    seen: Option<Held>,
+    seen: Option<CurrentCredential>,
     may_ask: bool,
 ) -> Outcome {
-    let change = server.change(|| Change::start(server, Goal::Renew, cause, seen));
-    if change.goal == Goal::Ask && !may_ask {
+    let attempt = server.attempt(|| LoginAttempt::start(server, Goal::Renew, cause, seen));
+    if attempt.goal == Goal::Ask && !may_ask {
         return Err(login_needed("somebody else is logging in"));
     }
-    change.outcome().await
+    attempt.outcome().await
 }
 
 /// Gets another credential than `seen` by asking a person, or joins those who already do.
-pub(super) async fn asked(server: &Arc<Server>, cause: Cause, seen: Option<Held>) -> Outcome {
+pub(super) async fn asked(server: &Arc<Server>, cause: Cause, seen: Option<CurrentCredential>) -> Outcome {
     loop {
-        let change = server.change(|| Change::start(server, Goal::Ask, cause.clone(), seen.clone()));
-        let outcome = change.outcome().await;
+        let attempt = server.attempt(|| LoginAttempt::start(server, Goal::Ask, cause.clone(), seen.clone()));
+        let outcome = attempt.outcome().await;
         match &outcome {
             // That was a renewal that had begun before.
-            Err(error) if change.goal == Goal::Renew && !error.is_temporary() => {}
+            Err(error) if attempt.goal == Goal::Renew && !error.is_temporary() => {}
             _ => return outcome,
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn login_needed(why: &str) -> AuthError {
 }
 
 /// Renews under the lock of the store.
-async fn renew(server: &Arc<Server>, cause: Cause, seen: Option<&Held>) -> Outcome {
+async fn renew(server: &Arc<Server>, cause: Cause, seen: Option<&CurrentCredential>) -> Outcome {
     let lock = server.config.store.lock(&server.key).await;
     let _lock = lock.map_err(|error| {
         let detail = format!("the credential cannot be locked: {error}");
@@ -137,7 +137,7 @@ async fn renew(server: &Arc<Server>, cause: Cause, seen: Option<&Held>) -> Outco
 }
 
 /// Asks a person. The store is locked only to write.
-async fn ask(server: &Arc<Server>, cause: Cause, seen: Option<&Held>) -> Outcome {
+async fn ask(server: &Arc<Server>, cause: Cause, seen: Option<&CurrentCredential>) -> Outcome {
     let held = server.held();
     if let Some(held) = newer(held.as_ref(), seen) {
         return Ok(held);
@@ -161,13 +161,18 @@ async fn ask(server: &Arc<Server>, cause: Cause, seen: Option<&Held>) -> Outcome
 }
 
 /// What is in use, if it is not what was seen.
-fn newer(held: Option<&Held>, seen: Option<&Held>) -> Option<Held> {
+fn newer(held: Option<&CurrentCredential>, seen: Option<&CurrentCredential>) -> Option<CurrentCredential> {
     let seen = seen.map_or(0, |seen| seen.serial);
     held.filter(|held| held.serial > seen).cloned()
 }
 
 /// Whether somebody else has stored a credential that can be used.
-fn is_news(credential: &Credential, generation: u64, held: Option<&Held>, now: SystemTime) -> bool {
+fn is_news(
+    credential: &Credential,
+    generation: u64,
+    held: Option<&CurrentCredential>,
+    now: SystemTime,
+) -> bool {
     let other =
         held.is_none_or(|held| generation > held.generation && held.credential.access != credential.access);
     other && !credential.is_due(now)

@@ -6,12 +6,14 @@
 //! redirects to other origins, or repeat anything.
 
 mod address;
+mod echo;
 mod guarded;
 mod limits;
 mod message;
 
 use std::{fmt, pin::Pin};
 
+pub(crate) use self::echo::send;
 pub use self::{
     address::{Reach, Zone},
     guarded::Guarded,

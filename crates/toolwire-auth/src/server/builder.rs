@@ -12,7 +12,7 @@ use super::{
     challenge::Challenges,
     guard::{Inner, IssuerEntry},
     metadata::{Contents, Metadata},
-    verify::{Seen, Setting, Verify},
+    verify::{Setting, TokenCache, Verify},
 };
 use crate::{
     Endpoint, Issuer,
@@ -58,8 +58,9 @@ impl ResourceServer {
         self
     }
 
-    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that does not say whose it is, is
-    /// shown to the verifiers in the order in which they were added.
+    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that names one of the issuers is
+    /// shown to its verifier alone; one that does not say whose it is, to the verifiers in the order in which they were
+    /// added.
     pub fn issuer(mut self, issuer: impl Into<String>, verifier: impl Verify) -> Self {
         self.issuers.push((issuer.into(), Some(Box::new(verifier))));
         self
@@ -146,7 +147,7 @@ impl ResourceServer {
             proofs,
             optional: self.optional,
             clock: self.clock,
-            seen: Seen::new(),
+            seen: TokenCache::new(),
             tokens: OnceLock::new(),
         }))
     }
@@ -201,8 +202,15 @@ impl fmt::Debug for ResourceServer {
 }
 
 /// Why there is no guard.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct GuardError(String);
+
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for GuardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for GuardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

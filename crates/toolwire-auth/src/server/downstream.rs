@@ -16,7 +16,7 @@ use url::Url;
 use super::{ResourceGuard, tokens::Tokens, verify::PresentedToken};
 use crate::{
     Endpoint, Secret,
-    fetch::{Fetch, Guarded, NamedBy, Reach, Request, Response, Zone},
+    fetch::{Fetch, Guarded, NamedBy, Reach, Request, Response, Zone, send},
 };
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -166,7 +166,7 @@ impl Downstream {
             .map_err(|_| DownstreamError::Setting("the secret of the client cannot be sent".to_owned()))?;
         credentials.set_sensitive(true);
         request.headers.insert(header::AUTHORIZATION, credentials);
-        let fetched = self.fetch.fetch(request, &self.reach).await;
+        let fetched = send(&*self.fetch, request, &self.reach).await;
         let response = fetched.map_err(|error| DownstreamError::Unavailable(error.to_string()))?;
         accept(&response)
     }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::seal::{KeyError, KeyRing, NONCE_BYTES};
 use toolwire_server::{MemoryNonces, NonceStore};
 
-use super::{guard::Known, verify::PresentedToken};
+use super::{guard::VerifiedToken, verify::PresentedToken};
 use crate::{
     dpop::{self, Expected, NONCE_HEADER, Nonces, ProofError, Target},
     entropy::{Entropy, SystemEntropy},
@@ -98,7 +98,7 @@ impl Proofs {
     pub(super) async fn check(
         &self,
         token: &PresentedToken,
-        known: &Known,
+        known: &VerifiedToken,
         method: &str,
         proof: Option<&HeaderValue>,
         now: SystemTime,

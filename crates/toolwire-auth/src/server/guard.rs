@@ -18,8 +18,8 @@ use super::{
     metadata::Metadata,
     tokens::Tokens,
     verify::{
-        Audience, Expiry, Invalid, LEEWAY, MAX_SEEN_AGE, PresentedToken, Scheme, Seen, Unavailable, Verified,
-        Verify, VerifyError,
+        Expiry, Invalid, LEEWAY, MAX_SEEN_AGE, PresentedToken, Scheme, TokenCache, Unavailable, Verified,
+        Verify, VerifyError, verified,
     },
 };
 use crate::{Issuer, clock::Clock, dpop::ProofError};
@@ -41,7 +41,7 @@ pub(super) struct Inner {
     pub(super) optional: bool,
     pub(super) clock: Arc<dyn Clock>,
     /// By what is said in `Authorization`, so that a header that was read once is not read again.
-    pub(super) seen: Seen<Known>,
+    pub(super) seen: TokenCache<VerifiedToken>,
     /// Set when somebody may exchange tokens.
     pub(super) tokens: OnceLock<Tokens>,
 }
@@ -54,7 +54,7 @@ pub(super) struct IssuerEntry {
 
 /// What is known of a token that is valid.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct VerifiedToken {
     principal: Principal,
     /// How it was presented.
     scheme: Scheme,
@@ -162,6 +162,10 @@ impl Guard for ResourceGuard {
         }
     }
 
+    fn now(&self) -> SystemTime {
+        self.0.clock.now()
+    }
+
     fn answered(&self, headers: &mut HeaderMap) {
         if let Some(proofs) = &self.0.proofs {
             proofs.give_nonce(headers, self.0.clock.now());
@@ -190,7 +194,7 @@ impl Inner {
         &self,
         header: &HeaderValue,
         token: &PresentedToken,
-        known: Option<Known>,
+        known: Option<VerifiedToken>,
         method: &Method,
         proof: Option<&HeaderValue>,
         now: SystemTime,
@@ -206,7 +210,7 @@ impl Inner {
         identified.await.map_err(|refusal| Box::new(self.denied(&refusal)))
     }
 
-    fn let_in(&self, token: &PresentedToken, known: Known, now: SystemTime) -> Principal {
+    fn let_in(&self, token: &PresentedToken, known: VerifiedToken, now: SystemTime) -> Principal {
         if let Some(tokens) = self.tokens.get() {
             tokens.keep(&known.principal, token, now);
         }
@@ -219,16 +223,12 @@ impl Inner {
         header: &HeaderValue,
         token: &PresentedToken,
         now: SystemTime,
-    ) -> Result<Known, VerifyError> {
-        let several = self.issuers.len() > 1;
+    ) -> Result<VerifiedToken, VerifyError> {
         let mut refused = VerifyError::Invalid(Invalid::new("it is of no issuer that is known here"));
-        for entry in &self.issuers {
-            if several && !entry.verifier.may_know(token) {
-                continue;
-            }
-            let verified = entry.verifier.verify(token, now).await;
+        for entry in self.candidates(token) {
+            let verified = verified(&*entry.verifier, token, now).await;
             match verified
-                .and_then(|verified| self.judge(entry, token.scheme(), verified, now).map_err(Into::into))
+                .and_then(|verified| self.accept(entry, token.scheme(), verified, now).map_err(Into::into))
             {
                 Ok((known, until)) => {
                     self.seen.put(header.as_bytes(), known.clone(), until, now);
@@ -242,26 +242,38 @@ impl Inner {
         Err(refused)
     }
 
+    /// The issuers that a token may be of. One that names an issuer that is known here is shown to nobody else: whoever
+    /// is asked about a token can use it.
+    fn candidates(&self, token: &PresentedToken) -> Vec<&IssuerEntry> {
+        if let [only] = &self.issuers[..] {
+            return vec![only];
+        }
+        if let Some(claimed) = token.claimed_issuer() {
+            let is_named =
+                |entry: &&IssuerEntry| entry.verifier.accepts_issuer(entry.issuer.as_str(), &claimed);
+            let named: Vec<&IssuerEntry> = self.issuers.iter().filter(is_named).collect();
+            if !named.is_empty() {
+                return named;
+            }
+        }
+        self.issuers.iter().filter(|entry| entry.verifier.may_know(token)).collect()
+    }
+
     /// Checks issuer, audience and expiry, whatever the verifier has done.
-    fn judge(
+    fn accept(
         &self,
         entry: &IssuerEntry,
         scheme: Scheme,
         verified: Verified,
         now: SystemTime,
-    ) -> Result<(Known, SystemTime), Invalid> {
+    ) -> Result<(VerifiedToken, SystemTime), Invalid> {
         let configured = entry.issuer.as_str();
         let issuer = verified.issuer.as_deref().unwrap_or(configured);
         if !entry.verifier.accepts_issuer(configured, issuer) {
             return Err(Invalid::new("it is of another issuer"));
         }
-        let is_ours =
-            |audience: &String| *audience == self.resource || entry.verifier.audiences().contains(audience);
-        match &verified.audience {
-            Audience::Is(audiences) if !audiences.iter().any(is_ours) => {
-                return Err(Invalid::new("it is for another audience"));
-            }
-            Audience::Is(_) | Audience::Vouched => {}
+        if !verified.audience.includes(&self.resource, entry.verifier.audiences()) {
+            return Err(Invalid::new("it is for another audience"));
         }
         let (expires_at, until) = match verified.expiry {
             Expiry::At(expiry) if expiry.checked_add(LEEWAY).is_none_or(|end| end <= now) => {
@@ -284,11 +296,11 @@ impl Inner {
             principal = principal.expires_at(expiry);
         }
         let key = verified.key.map(Into::into);
-        Ok((Known { principal: principal.build(), scheme, key }, until))
+        Ok((VerifiedToken { principal: principal.build(), scheme, key }, until))
     }
 
     /// Whether a token counts only with a proof, or does not count as it was presented.
-    fn needs_proof(&self, known: &Known) -> bool {
+    fn needs_proof(&self, known: &VerifiedToken) -> bool {
         known.key.is_some()
             || known.scheme == Scheme::Dpop
             || self.proofs.as_ref().is_some_and(|proofs| proofs.required)
@@ -297,7 +309,7 @@ impl Inner {
     async fn prove(
         &self,
         token: &PresentedToken,
-        known: &Known,
+        known: &VerifiedToken,
         method: &Method,
         proof: Option<&HeaderValue>,
         now: SystemTime,
@@ -326,7 +338,8 @@ impl Inner {
                 self.challenges.invalid_token()
             }
             Refusal::Verify(VerifyError::Unavailable(why)) => {
-                tracing::warn!(%why, "a token cannot be verified now");
+                // Whoever has tried has told it, too, and louder.
+                tracing::debug!(%why, "a token cannot be verified now");
                 unavailable(why)
             }
             Refusal::Proof(why) => {

@@ -6,18 +6,16 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
+use toolwire_http::server::UNKNOWN_EXPIRY;
 use toolwire_server::{Principal, PrincipalKey, Scopes};
 
 use super::verify::PresentedToken;
 
 /// How many tokens are kept. Each takes up to 16 KiB.
 pub(super) const MAX_TOKENS: usize = 4_096;
-
-/// For how long a token is kept of which nobody knows how long it is valid.
-const UNKNOWN_EXPIRY: Duration = Duration::from_secs(60 * 60);
 
 /// Tokens by whom they stand for and what they allow: one that allows less must not get what another allows.
 #[derive(Default)]
@@ -59,6 +57,8 @@ impl fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::server::verify::Scheme;
 

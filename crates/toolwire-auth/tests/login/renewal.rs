@@ -1,8 +1,12 @@
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use toolwire_auth::client::{
     AuthErrorKind,
-    store::{CredentialStore as _, FileStore, Key, MemoryStore},
+    store::{CredentialStore as _, FileStore, Key, MemoryStore, Record},
 };
 use toolwire_auth::clock::ManualClock;
 use toolwire_http::client::authorize::Purpose;
@@ -293,4 +297,22 @@ async fn logging_in_and_out_on_purpose_leaves_nothing_behind() {
     assert_eq!(out.revoked.unwrap(), toolwire_auth::client::Revoked::NotOffered);
     assert!(store.load(&key).await.unwrap().is_none() && store.clients().await.unwrap().is_empty());
     assert!(oauth.log_out(&world.server(), fetcher(), true).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_registration_that_cannot_be_read_is_told_and_made_anew() {
+    let (world, store) = (World::new().await, MemoryStore::new());
+    let record = Record::from_json(br#"{"version":1,"generation":1,"issuer":"https://login.example"}"#).unwrap();
+    store.save(&Key::client("https://login.example"), record, 0).await.unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&told);
+    let oauth = World::oauth()
+        .store(store)
+        .on_event(move |event| noted.lock().unwrap().push(event.detail.clone()))
+        .build()
+        .unwrap();
+    call(&*bound(&oauth, &world), &world, Purpose::Request).await.unwrap();
+    let told = told.lock().unwrap();
+    assert!(told.iter().any(|detail| detail.contains("a registered client cannot be read")), "{told:?}");
+    assert_eq!(world.seen().registrations, 1);
 }

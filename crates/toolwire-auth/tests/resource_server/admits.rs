@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
@@ -10,11 +10,13 @@ use std::{
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use toolwire_auth::{
+    Secret,
     clock::ManualClock,
     server::{
-        Audience, Expiry, Invalid, Jwt, PresentedToken, ResourceServer, Setting, StaticKeys, Unavailable,
-        Verified, Verify, VerifyError,
+        Audience, Expiry, Introspection, Invalid, Jwt, PresentedToken, ResourceServer, Setting, StaticKeys,
+        Unavailable, Verified, Verify, VerifyError,
     },
 };
 use toolwire_http::server::HttpService;
@@ -188,6 +190,40 @@ async fn each_issuer_has_its_own_keys() {
     ] {
         assert_eq!(call(&service, "whoami", &token).await.status().as_u16(), status);
     }
+}
+
+/// Whoever is asked about a token can use it.
+#[tokio::test]
+async fn a_token_is_shown_to_nobody_but_the_issuer_that_it_names() {
+    let (two, asked) = (key("k2"), Arc::new(Mutex::new(Vec::new())));
+    let second = ("iss", json!("https://second.example"));
+    let noted = Arc::clone(&asked);
+    let function = move |token: PresentedToken| {
+        noted.lock().unwrap().push(token.expose().to_owned());
+        async { Err::<Verified, _>(Invalid::new("not mine")) }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/introspect", listener.local_addr().unwrap());
+    let introspection = Introspection::at(url, "files", Secret::from("secret"));
+    let first = ResourceServer::new(RESOURCE, ISSUER);
+    for described in [first.verify(introspection), ResourceServer::new(RESOURCE, ISSUER).verify(function)] {
+        let guard = described.issuer("https://second.example", Jwt::keys(jwks(&two))).build().unwrap();
+        let service = service(&guard);
+        let good = call(&service, "whoami", &token_by(&two, &[second.clone()])).await;
+        assert_eq!(good.status(), StatusCode::OK);
+        // Neither one that the second issuer refuses.
+        let expired = token_by(&two, &[second.clone(), ("exp", json!(1))]);
+        assert_eq!(call(&service, "whoami", &expired).await.status(), StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(*asked.lock().unwrap(), [""; 0]);
+    let nobody = tokio::time::timeout(Duration::from_millis(1), listener.accept()).await;
+    assert!(nobody.is_err(), "the first issuer was asked");
+    // One of no issuer that is known here is not shown to one who says whose tokens it knows.
+    let introspection = Introspection::at("http://127.0.0.1:1/", "files", Secret::from("secret"));
+    let guard = ResourceServer::new(RESOURCE, ISSUER).verify(introspection);
+    let guard = guard.issuer("https://second.example", Jwt::keys(jwks(&two))).build().unwrap();
+    let third = token_by(&two, &[("iss", json!("https://third.example"))]);
+    assert_eq!(call(&service(&guard), "whoami", &third).await.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]

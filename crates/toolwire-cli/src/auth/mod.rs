@@ -11,7 +11,7 @@ mod store;
 mod walk;
 
 use toolwire::auth::client::{
-    OAuth,
+    Event, OAuth, Step, Verdict,
     store::{CredentialStore as _, FileStore, StoreErrorKind, Summary},
 };
 
@@ -25,6 +25,7 @@ pub(crate) use walk::{Hop, Walk, walk};
 use crate::{
     failure::{Code, Failure, Result},
     target::{Address, Target},
+    terminal::{self, printable},
 };
 
 /// The name that people see in consent screens.
@@ -43,10 +44,17 @@ pub(crate) async fn stored(target: &Target) -> Result<Option<OAuth>> {
     match Keeper::new(store.clone()).load(&key).await {
         Ok(None) => Ok(None),
         Ok(Some(_)) => {
-            let oauth = settings.oauth().store(Keeper::new(store)).build();
+            let oauth = settings.oauth().store(Keeper::new(store)).on_event(warn).build();
             oauth.map(Some).map_err(|error| failure(&error, &site))
         }
         Err(error) => Err(unstored(error.kind(), &error.to_string(), &store.path(&key))),
+    }
+}
+
+/// Tells what went wrong where a login is kept: the next command may have to log in again for it.
+fn warn(event: &Event) {
+    if event.step == Step::Store && event.verdict == Verdict::Warning {
+        terminal::warn(printable(&event.detail));
     }
 }
 
@@ -64,7 +72,13 @@ pub(crate) enum Stored {
 /// Looks what is stored for a server.
 pub(crate) async fn look(site: &Site) -> Stored {
     let Ok(store) = folder() else { return Stored::Nothing };
-    let settings = Settings::load(&store, site).unwrap_or_default();
+    let settings = match Settings::load(&store, site) {
+        Ok(settings) => settings,
+        Err(failure) if failure.code() == Code::CredentialsExposed => {
+            return Stored::Refused(StoreErrorKind::Exposed, failure.to_string());
+        }
+        Err(_) => Settings::default(),
+    };
     let Ok(key) = site.key(&settings) else { return Stored::Nothing };
     match Keeper::new(store).load(&key).await.map(|record| record.map(|record| record.summary())) {
         Ok(Some(Ok(Some(summary)))) => Stored::Login(Box::new(summary)),

@@ -5,10 +5,14 @@ use std::{fs, io, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use toolwire::auth::{
     Secret,
-    client::{OAuth, OAuthBuilder, register::ClientId, store::FileStore},
+    client::{
+        OAuth, OAuthBuilder,
+        register::ClientId,
+        store::{FileStore, StoreErrorKind},
+    },
 };
 
-use super::{CLIENT_NAME, Site};
+use super::{CLIENT_NAME, Site, unstored};
 use crate::{
     failure::{Code, Explain, Failure, Result},
     private_file,
@@ -40,8 +44,13 @@ impl Settings {
     /// Those of a server; none are like those of a login without options.
     pub(crate) fn load(store: &FileStore, site: &Site) -> Result<Self> {
         let path = Self::path(store, site);
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+        match private_file::read_own(&path) {
+            // They say which issuer and origins are trusted: whoever wrote them could send the login elsewhere.
+            Ok(Err(why)) => {
+                let why = format!("{} {why}", path.display());
+                Err(unstored(StoreErrorKind::Exposed, &why, &path))
+            }
+            Ok(Ok(bytes)) => serde_json::from_slice(&bytes).map_err(|error| {
                 Failure::new(Code::ConfigBroken, format!("{}: {error}", path.display()))
                     .hint(format!("remove it, and log in again: toolwire login {}", site.typed))
             }),

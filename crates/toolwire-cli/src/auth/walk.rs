@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use toolwire::{
     auth::challenge::Challenge,
-    auth::client::{AuthError, Event, Prospect, Verdict},
+    auth::client::{AuthError, AuthErrorKind, Event, Notice, Prospect, Verdict},
     http::client::fetch::Fetcher,
 };
 
@@ -21,6 +21,7 @@ pub(crate) struct Hop {
     pub(crate) rule: String,
     pub(crate) verdict: &'static str,
     pub(crate) detail: String,
+    pub(crate) notice: Option<Notice>,
 }
 
 /// The way, and where it led.
@@ -32,6 +33,18 @@ pub(crate) struct Walk {
     pub(crate) unreadable: usize,
     /// Whether the server wants a token of OAuth, for all it says.
     pub(crate) challenged: bool,
+    /// Whether the server has answered somebody who did not say who they are.
+    answers_nobody: bool,
+}
+
+impl Walk {
+    /// Whether there is nothing to log in to.
+    pub(crate) fn is_open(&self) -> bool {
+        let missing = |error: &AuthError| {
+            matches!(error.kind, AuthErrorKind::NoResourceMetadata | AuthErrorKind::NoIssuers)
+        };
+        self.answers_nobody && self.outcome.as_ref().is_err_and(missing)
+    }
 }
 
 impl Hop {
@@ -49,6 +62,7 @@ impl Hop {
                 Verdict::Refused => "refused",
             },
             detail: event.detail.clone(),
+            notice: event.notice,
         }
     }
 
@@ -74,6 +88,7 @@ impl Hop {
             rule: "RFC 6750, 3".to_owned(),
             verdict,
             detail,
+            notice: None,
         }
     }
 
@@ -101,5 +116,6 @@ pub(crate) async fn walk(site: &Site, settings: &Settings, fetcher: &Fetcher, kn
     let hops = hops.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let oauth_like = |challenge: &Challenge| challenge.is("Bearer") || challenge.is("DPoP");
     let challenged = knock.reading.challenges.iter().any(oauth_like);
-    Ok(Walk { hops, outcome, unreadable: knock.reading.unreadable, challenged })
+    let (unreadable, answers_nobody) = (knock.reading.unreadable, knock.answer.status.is_success());
+    Ok(Walk { hops, outcome, unreadable, challenged, answers_nobody })
 }

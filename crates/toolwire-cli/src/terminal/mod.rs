@@ -81,10 +81,15 @@ impl Terminal {
 
     /// A warning on standard error.
     pub(crate) fn warn(self, text: impl std::fmt::Display) {
-        let text = text.to_string();
-        let text = styled(&text);
-        let _ = writeln!(anstream::stderr(), "{} {text}", "warning:".yellow().bold());
+        warn(text);
     }
+}
+
+/// Tells something that went wrong, and does not end the command.
+pub(crate) fn warn(text: impl std::fmt::Display) {
+    let text = text.to_string();
+    let text = styled(&text);
+    let _ = writeln!(anstream::stderr(), "{} {text}", "warning:".yellow().bold());
 }
 
 /// Passes on a line that a server wrote to its standard error.

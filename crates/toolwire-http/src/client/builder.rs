@@ -44,9 +44,16 @@ pub struct HttpBuilder {
 }
 
 /// A server that cannot be described like that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpError {
     message: String,
+}
+
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl HttpBuilder {

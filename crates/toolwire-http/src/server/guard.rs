@@ -25,11 +25,13 @@ pub(crate) const DISCARDED_BYTES: usize = 64 * 1024;
 /// For how long it is.
 pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// For how much longer than a principal is valid the streams that it has opened stay open. Clocks differ.
-const LEEWAY: Duration = Duration::from_secs(60);
+/// For how much longer than a principal is valid it counts, and the streams that it has opened stay open. Clocks differ.
+#[doc(hidden)]
+pub const LEEWAY: Duration = Duration::from_secs(60);
 
 /// After how long the streams of a principal are ended of which nobody knows for how long it is valid.
-const UNKNOWN_EXPIRY: Duration = Duration::from_secs(60 * 60);
+#[doc(hidden)]
+pub const UNKNOWN_EXPIRY: Duration = Duration::from_secs(60 * 60);
 
 /// Decides who may use an endpoint.
 ///
@@ -89,6 +91,11 @@ pub trait Guard: fmt::Debug + Send + Sync + 'static {
 
     /// The answer to a request that somebody was let in with, and that turned out to need more.
     fn challenge(&self, lacking: &Lacking<'_>) -> Denied;
+
+    /// The time by which those who are let in expire. Default: that of the system.
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 
     /// Adds to the head of every response to a request that [`admit`](Self::admit) was asked about.
     fn answered(&self, headers: &mut HeaderMap) {
@@ -165,11 +172,72 @@ pub struct Lacking<'a> {
 
 /// When the streams of a principal end. One that a guard has let in does not have them for ever, even if nobody has said
 /// for how long it is valid.
-pub(crate) fn ends_at(principal: Option<&Principal>, guarded: bool) -> Option<EndsAt> {
-    let left = match principal?.expires_at() {
-        Some(expiry) => (expiry + LEEWAY).duration_since(SystemTime::now()).unwrap_or_default(),
-        None if guarded => UNKNOWN_EXPIRY,
-        None => return None,
+pub(crate) fn ends_at(principal: Option<&Principal>, guard: Option<&dyn Guard>) -> Option<EndsAt> {
+    let left = match (principal?.expires_at(), guard) {
+        (Some(expiry), guard) => {
+            let now = guard.map_or_else(SystemTime::now, Guard::now);
+            // What is later than can be told does not end.
+            expiry.checked_add(LEEWAY)?.duration_since(now).unwrap_or_default()
+        }
+        (None, Some(_)) => UNKNOWN_EXPIRY,
+        (None, None) => return None,
     };
-    Some(EndsAt(Instant::now() + left))
+    Instant::now().checked_add(left).map(EndsAt)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    /// A guard that lives in another time.
+    #[derive(Debug)]
+    struct Then(SystemTime);
+
+    impl Guard for Then {
+        fn resource(&self) -> &'static str {
+            "http://localhost/mcp"
+        }
+
+        fn admit<'a>(&'a self, _: &mut Parts) -> Admission<'a> {
+            Admission::admitted(None)
+        }
+
+        fn challenge(&self, _: &Lacking<'_>) -> Denied {
+            Denied::new(StatusCode::FORBIDDEN, "never")
+        }
+
+        fn now(&self) -> SystemTime {
+            self.0
+        }
+    }
+
+    fn left(expiry: Option<SystemTime>, now: SystemTime) -> Option<Duration> {
+        let who = Principal::builder("alice");
+        let who = expiry.map_or_else(|| who.clone(), |expiry| who.clone().expires_at(expiry)).build();
+        ends_at(Some(&who), Some(&Then(now))).map(|EndsAt(end)| end - Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn streams_end_by_the_clock_of_the_guard() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        let soon = Duration::from_secs(5);
+        assert_eq!(left(Some(now + soon), now), Some(soon + LEEWAY));
+        assert_eq!(left(Some(now - 2 * LEEWAY), now), Some(Duration::ZERO));
+        assert_eq!(left(None, now), Some(UNKNOWN_EXPIRY));
+        assert_eq!(ends_at(Some(&Principal::new("alice")), None).map(|_| ()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_expiry_that_is_too_far_away_to_be_told_is_none() {
+        let mut last = UNIX_EPOCH;
+        for power in (0..63).rev() {
+            last = last.checked_add(Duration::from_secs(1 << power)).unwrap_or(last);
+        }
+        assert_eq!(last.checked_add(LEEWAY), None);
+        assert_eq!(left(Some(last), UNIX_EPOCH), None);
+        // One that can be told is no instant of this machine, or a far one.
+        let _ = left(Some(last - LEEWAY), UNIX_EPOCH);
+    }
 }

@@ -51,6 +51,8 @@ pub use config::{Cors, HttpLimits, Legacy};
 pub use documents::Documents;
 pub use extract::HttpRequest;
 pub use guard::{Admission, Denied, Guard, Lacking};
+#[doc(hidden)]
+pub use guard::{LEEWAY, UNKNOWN_EXPIRY};
 pub use legacy::{EventLog, EventLogLimits, LegacyStream, LoggedEvent, MemoryEventLog, SessionId, StreamKey};
 pub use peer::PeerAddr;
 pub use serve::{Serve, Serving, serve_http};

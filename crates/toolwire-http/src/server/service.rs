@@ -237,7 +237,7 @@ impl Shared {
 
     /// When the streams that a request opens end.
     fn ends_at(&self, parts: &Parts) -> Option<EndsAt> {
-        guard::ends_at(parts.extensions.get::<Principal>(), self.guard.is_some())
+        guard::ends_at(parts.extensions.get::<Principal>(), self.guard.as_deref())
     }
 
     /// What handlers find out about a request that stays open.

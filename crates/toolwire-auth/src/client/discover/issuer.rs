@@ -4,15 +4,13 @@ use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 
-use super::{MAX_METADATA_BYTES, endpoint, flag, object, text, texts, unreachable, well_known};
+use super::{MAX_METADATA_BYTES, endpoint, flag, object, text, texts, unreachable};
 use crate::{
     Endpoint, Issuer, Origins,
-    client::{AuthError, AuthErrorKind, Event, Step, Verdict, scopes::Scopes},
+    client::{AuthError, AuthErrorKind, Event, Notice, Step, Verdict, scopes::Scopes},
     fetch::{FetchError, FetchErrorKind, NamedBy, Request, Response},
+    metadata,
 };
-
-const OAUTH: &str = "oauth-authorization-server";
-const OPENID: &str = "openid-configuration";
 
 /// What an issuer says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,16 +100,9 @@ pub enum Next {
 
 /// The places to look at, in their order. The root of an issuer with a path is another issuer's.
 pub fn places(issuer: &Issuer, trusted: &Origins) -> Result<Vec<Endpoint>, AuthError> {
-    let base = Endpoint::parse_trusting(issuer.as_str(), trusted).map_err(|why| {
+    metadata::places(issuer, trusted).map_err(|why| {
         AuthError::new(AuthErrorKind::MetadataRefused, Step::Issuer, format!("the issuer {issuer} {why}"))
-    })?;
-    let path = base.url().path().trim_end_matches('/').to_owned();
-    let inserted = [OAUTH, OPENID].map(|name| well_known(&base, name, &path, None));
-    let mut places = inserted.to_vec();
-    if !path.is_empty() {
-        places.push(base.with_path(&format!("{path}/.well-known/{OPENID}"), None));
-    }
-    Ok(places)
+    })
 }
 
 /// How strictly, and in whose name, an issuer is asked.
@@ -179,6 +170,8 @@ pub struct Search {
     left: VecDeque<Endpoint>,
     mismatch: bool,
     answered: bool,
+    /// Why the first place that cannot answer does not.
+    away: Option<String>,
 }
 
 /// What a search wants next, or has found.
@@ -201,7 +194,8 @@ impl Search {
             return Err(AuthError::new(AuthErrorKind::NoMetadata, Step::Issuer, detail));
         };
         let request = Request::get(asked.clone(), terms.named_by);
-        Ok((Self { issuer, terms, asked, left, mismatch: false, answered: false }, request))
+        let search = Self { issuer, terms, asked, left, mismatch: false, answered: false, away: None };
+        Ok((search, request))
     }
 
     /// The issuer that is asked.
@@ -224,27 +218,37 @@ impl Search {
             }
             Err(_) => Next::Unavailable,
         };
+        let by_a_slash = matches!(&next, Next::Found(found) if found.issuer != self.issuer);
+        let away = match answer {
+            Ok(response) => format!("status {}", response.status.as_u16()),
+            Err(error) => error.detail.clone(),
+        };
         let detail = match &next {
-            Next::Found(found) if found.issuer == self.issuer => "these are the metadata",
-            Next::Found(_) => "these are the metadata, but their issuer differs by a final slash",
-            Next::Absent => "nothing is there",
-            Next::Unavailable => "it cannot answer",
-            Next::Mismatch => "these are the metadata of another issuer",
+            Next::Found(_) if by_a_slash => {
+                "these are the metadata, but their issuer differs by a final slash".to_owned()
+            }
+            Next::Found(_) => "these are the metadata".to_owned(),
+            Next::Absent => "nothing is there".to_owned(),
+            Next::Unavailable => format!("it cannot answer: {away}"),
+            Next::Mismatch => "these are the metadata of another issuer".to_owned(),
         };
         let verdict = match &next {
-            Next::Found(found) if found.issuer == self.issuer => Verdict::Fine,
-            Next::Found(_) => Verdict::Warning,
+            Next::Found(_) if by_a_slash => Verdict::Warning,
+            Next::Found(_) => Verdict::Fine,
             _ => Verdict::Next,
         };
         let mut event = Event::new(Step::Issuer, verdict, "RFC 8414, 3", detail)
             .about(&Request::get(self.asked.clone(), self.terms.named_by));
         event.status = answer.ok().map(|response| response.status.as_u16());
+        event.notice = by_a_slash.then_some(Notice::IssuerSlash);
         events.push(event);
         match next {
             Next::Found(found) => return Ok(Found::Metadata(found)),
             Next::Mismatch => (self.mismatch, self.answered) = (true, true),
             Next::Absent => self.answered = true,
-            Next::Unavailable => {}
+            Next::Unavailable => {
+                self.away.get_or_insert(away);
+            }
         }
         match self.left.pop_front() {
             Some(place) => {
@@ -263,7 +267,8 @@ impl Search {
             return Err(fail(AuthErrorKind::IssuerMismatch, detail));
         }
         if !self.answered {
-            let detail = format!("the issuer {} cannot be asked at the moment", self.issuer);
+            let why = self.away.as_deref().unwrap_or("nobody answers");
+            let detail = format!("the issuer {} cannot be asked at the moment: {why}", self.issuer);
             return Err(fail(AuthErrorKind::Unavailable, detail));
         }
         let detail = format!(

@@ -5,7 +5,6 @@ pub mod issuer;
 pub mod resource;
 
 use serde_json::{Map, Value};
-use toolwire_protocol::RawJson;
 
 use super::{AuthError, AuthErrorKind, Step};
 use crate::{
@@ -13,16 +12,8 @@ use crate::{
     fetch::{FetchError, FetchErrorKind},
 };
 
-/// The largest metadata that are read.
-pub const MAX_METADATA_BYTES: usize = 256 * 1024;
-
-/// A JSON object in which no name is duplicated, at any depth: two readers of it agree.
-pub(crate) fn object(body: &[u8]) -> Option<Map<String, Value>> {
-    if body.len() > MAX_METADATA_BYTES {
-        return None;
-    }
-    RawJson::parse(std::str::from_utf8(body).ok()?).ok()?.decode().ok()
-}
+pub use crate::metadata::MAX_METADATA_BYTES;
+pub(crate) use crate::metadata::{object, well_known};
 
 /// A member that is text, or absent; `Err` if it is anything else.
 pub(crate) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, String> {
@@ -67,9 +58,4 @@ pub(crate) fn unreachable(error: &FetchError, step: Step, url: &Endpoint) -> Aut
         _ => AuthErrorKind::Unavailable,
     };
     AuthError::new(kind, step, error.detail.clone()).at(url)
-}
-
-/// The place of metadata: a well-known name before the path of what they describe.
-fn well_known(base: &Endpoint, name: &str, path: &str, query: Option<&str>) -> Endpoint {
-    base.with_path(&format!("/.well-known/{name}{path}"), query)
 }

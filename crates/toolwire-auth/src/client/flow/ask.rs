@@ -66,9 +66,9 @@ impl Turn<'_> {
             redirect: &redirect,
             scopes: &ready.scopes,
             resource: ready.resource.as_ref(),
-            consent: self.plan.consent,
+            consent: self.plan.settings.consent,
             dpop_thumbprint: thumbprint.as_deref(),
-            more: &self.plan.authorize_params,
+            more: &self.plan.settings.authorize_params,
         };
         let (url, pending) = authorize::begin(&request, &self.env.entropy);
         let detail = format!("a person is asked for the scopes \"{}\"", ready.scopes);

@@ -25,7 +25,7 @@ impl Turn<'_> {
     pub(super) fn find_resource(mut self) -> Turned {
         let server = &self.plan.server;
         let mut left =
-            resource::places(server, self.course.challenge.as_ref(), &self.plan.dangerous.trusted)?;
+            resource::places(server, self.course.challenge.as_ref(), &self.plan.settings.dangerous.trusted)?;
         if left.iter().any(|place| !place.url.same_origin(server)) {
             let detail = "the challenge names metadata on another origin than the server's";
             self.tell(Step::Challenge, Verdict::Warning, "RFC 9728, 5.1", detail);
@@ -43,7 +43,8 @@ impl Turn<'_> {
         answer: Answer<'_>,
     ) -> Turned {
         let response = answer.map_err(|error| unreachable(error, Step::Resource, &asked.url))?;
-        let next = resource::accept(asked, &self.plan.server, self.plan.resource.as_ref(), response)?;
+        let next =
+            resource::accept(asked, &self.plan.server, self.plan.settings.resource.as_ref(), response)?;
         let (verdict, detail) = match &next {
             Next::Found(_) => (Verdict::Fine, "these are the metadata"),
             Next::Absent(why) => (Verdict::Next, *why),
@@ -66,7 +67,7 @@ impl Turn<'_> {
     }
 
     fn resource_found(self, metadata: ResourceMetadata) -> Turned {
-        let issuers = match &self.plan.issuer {
+        let issuers = match &self.plan.settings.issuer {
             Some(pinned) => vec![pinned.clone()],
             None => self.ordered(&metadata.issuers),
         };
@@ -74,7 +75,7 @@ impl Turn<'_> {
             let detail = "the metadata of the server name no issuer that can be asked; set the issuer";
             return Err(AuthError::new(AuthErrorKind::NoIssuers, Step::Resource, detail));
         }
-        let resource = self.plan.resource.clone().unwrap_or_else(|| metadata.resource.clone());
+        let resource = self.plan.settings.resource.clone().unwrap_or_else(|| metadata.resource.clone());
         self.target_found(Target { resource, issuers, metadata: Some(metadata), early: false })
     }
 
@@ -87,8 +88,8 @@ impl Turn<'_> {
             let detail = format!("the address of the server {why}");
             AuthError::new(AuthErrorKind::Misconfigured, Step::Resource, detail)
         })?;
-        let resource = self.plan.resource.clone().unwrap_or(server);
-        if let Some(pinned) = self.plan.issuer.clone() {
+        let resource = self.plan.settings.resource.clone().unwrap_or(server);
+        if let Some(pinned) = self.plan.settings.issuer.clone() {
             let detail = "the server has no metadata; the configured issuer is asked";
             self.tell(Step::Resource, Verdict::Warning, "RFC 9728, 3", detail);
             return self.target_found(Target {
@@ -98,7 +99,7 @@ impl Turn<'_> {
                 early: false,
             });
         }
-        let early = early::issuer(&self.plan.server).filter(|_| self.plan.allow_2025_03_26);
+        let early = early::issuer(&self.plan.server).filter(|_| self.plan.settings.allow_2025_03_26);
         if let Some(issuer) = early {
             let detail = "the server has no metadata, and is taken for one of 2025-03-26";
             self.tell(Step::Resource, Verdict::Warning, "MCP 2025-03-26", detail);
@@ -129,7 +130,7 @@ impl Turn<'_> {
         let stored = self.plan.stored.credential.as_ref().map(|credential| &credential.issuer);
         let has_client = |issuer: &&Issuer| {
             let of_client = |known: &str| self.plan.means(known, issuer);
-            self.plan.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client))
+            self.plan.settings.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client))
         };
         let is_stored =
             |issuer: &&Issuer| stored.is_some_and(|stored| self.plan.means(stored.as_str(), issuer));
@@ -152,7 +153,7 @@ impl Turn<'_> {
     fn next_issuer(self, target: Target, mut left: Vec<Issuer>) -> Turned {
         let issuer = left.remove(0);
         if let Some(fixed) =
-            self.plan.endpoints.iter().find(|fixed| self.plan.means(fixed.issuer.as_str(), &issuer))
+            self.plan.settings.endpoints.iter().find(|fixed| self.plan.means(fixed.issuer.as_str(), &issuer))
         {
             let (authorization, token) = (fixed.authorization.clone(), fixed.token.clone());
             let metadata = ServerMetadata::bare(issuer, authorization, token, NamedBy::Application);
@@ -167,13 +168,17 @@ impl Turn<'_> {
     fn named_by(&self, issuer: &Issuer) -> NamedBy {
         let of_client = |known: &str| self.plan.means(known, issuer);
         let configured =
-            self.plan.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client));
-        let ours = self.plan.issuer.as_ref() == Some(issuer) || configured;
+            self.plan.settings.clients.iter().any(|client| client.issuer.as_deref().is_some_and(of_client));
+        let ours = self.plan.settings.issuer.as_ref() == Some(issuer) || configured;
         if ours { NamedBy::Application } else { NamedBy::Peer }
     }
 
     fn terms(&self, named_by: NamedBy) -> Terms {
-        Terms { strict: self.plan.strict_issuer, named_by, trusted: self.plan.dangerous.trusted.clone() }
+        Terms {
+            strict: self.plan.settings.strict_issuer,
+            named_by,
+            trusted: self.plan.settings.dangerous.trusted.clone(),
+        }
     }
 
     pub(super) fn issuer_answered(

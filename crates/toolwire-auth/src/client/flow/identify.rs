@@ -48,7 +48,7 @@ impl Turn<'_> {
         scopes: Scopes,
         dpop: Option<DpopKey>,
     ) -> Ready {
-        let omitted = self.plan.lists(&self.plan.dangerous.omit_resource, &metadata.issuer);
+        let omitted = self.plan.lists(&self.plan.settings.dangerous.omit_resource, &metadata.issuer);
         let resource = Some(target.resource).filter(|_| !omitted);
         Ready { resource, metadata, client, scopes, dpop, nonce: None }
     }
@@ -65,7 +65,7 @@ impl Turn<'_> {
             }
             Way::Browser(_) => match &metadata.code_challenge_methods {
                 Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
-                None if self.plan.lists(&self.plan.dangerous.assume_pkce, &metadata.issuer) => {
+                None if self.plan.lists(&self.plan.settings.dangerous.assume_pkce, &metadata.issuer) => {
                     let detail = "the issuer does not say that it knows PKCE; the application says so";
                     self.tell(Step::Issuer, Verdict::Warning, "OAuth 2.1, 7.5.2", detail);
                     Ok(())
@@ -92,7 +92,7 @@ impl Turn<'_> {
                 let first = scopes::first(
                     self.course.challenge.as_ref(),
                     target.metadata.as_ref().and_then(|metadata| metadata.scopes.as_ref()),
-                    &self.plan.scopes,
+                    &self.plan.settings.scopes,
                     &metadata.scopes,
                     person,
                 );
@@ -111,7 +111,7 @@ impl Turn<'_> {
         let required = target.metadata.as_ref().is_some_and(|metadata| metadata.dpop_required);
         // What was bound to a key stays so, even where the server would take less.
         let was_bound = self.plan.stored.credential.as_ref().is_some_and(|stored| stored.dpop.is_some());
-        let wanted = match self.plan.dpop {
+        let wanted = match self.plan.settings.dpop {
             Dpop::Always => true,
             Dpop::WhenAsked => required || self.course.dpop_challenged || was_bound,
             Dpop::Never => false,

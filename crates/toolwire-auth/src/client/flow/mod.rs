@@ -24,7 +24,7 @@ use std::{
 };
 
 pub use self::{
-    plan::{Dangerous, Dpop, FixedEndpoints, Idp, Plan, Redirects, Stored, Way},
+    plan::{Dangerous, Dpop, FixedEndpoints, Idp, Plan, Redirects, Settings, Stored, Way},
     steps::Flow,
 };
 use super::{

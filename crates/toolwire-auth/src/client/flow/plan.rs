@@ -14,12 +14,21 @@ use crate::{Endpoint, Issuer, Origins, Resource};
 pub struct Plan {
     /// The server to log in to, as it was written.
     pub server: Endpoint,
-    /// The name that people see in the consent screen.
-    pub client_name: String,
     /// How the grant is obtained.
     pub way: Way,
     /// Whether a person may be asked now. If not, the flow ends with `LoginNeeded` where one would be.
     pub may_ask: bool,
+    /// What the application wants, for this server as for all others.
+    pub settings: Settings,
+    /// What is stored.
+    pub stored: Stored,
+}
+
+/// What the application wants, whichever server it logs in to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name that people see in the consent screen.
+    pub client_name: String,
     /// Clients that were registered by hand.
     pub clients: Vec<ClientId>,
     /// The URL of a document that describes the client.
@@ -46,18 +55,13 @@ pub struct Plan {
     pub fresh: bool,
     /// What is safe only if the application knows better.
     pub dangerous: Dangerous,
-    /// What is stored.
-    pub stored: Stored,
 }
 
-impl Plan {
-    /// A plan with nothing but defaults.
-    pub fn new(server: Endpoint, client_name: impl Into<String>, way: Way) -> Self {
+impl Settings {
+    /// Nothing but defaults.
+    pub fn new(client_name: impl Into<String>) -> Self {
         Self {
-            server,
             client_name: client_name.into(),
-            way,
-            may_ask: true,
             clients: Vec::new(),
             document: None,
             issuer: None,
@@ -71,8 +75,14 @@ impl Plan {
             allow_2025_03_26: false,
             fresh: false,
             dangerous: Dangerous::default(),
-            stored: Stored::default(),
         }
+    }
+}
+
+impl Plan {
+    /// A plan with nothing stored.
+    pub fn new(server: Endpoint, settings: Settings, way: Way) -> Self {
+        Self { server, way, may_ask: true, settings, stored: Stored::default() }
     }
 }
 
@@ -81,7 +91,7 @@ impl Plan {
     /// with its metadata, one final slash aside.
     pub(crate) fn means(&self, known: &str, found: &Issuer) -> bool {
         let by_a_slash = || Issuer::parse(known).is_ok_and(|known| known.differs_by_a_slash(found));
-        known == found.as_str() || (!self.strict_issuer && by_a_slash())
+        known == found.as_str() || (!self.settings.strict_issuer && by_a_slash())
     }
 
     /// Whether one of some issuers is meant.

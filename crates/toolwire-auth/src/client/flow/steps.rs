@@ -9,9 +9,9 @@ use super::{
 use crate::{
     challenge::Challenge,
     client::{
-        AuthError, AuthErrorKind, Event, Step, Verdict, authorize::PROTOCOL_PARAMETERS, scopes::Scopes,
+        AuthError, AuthErrorKind, Event, Notice, Step, Verdict, authorize::PROTOCOL_PARAMETERS,
+        scopes::Scopes,
     },
-    clock::http_date,
     fetch::{Request, Response},
 };
 
@@ -92,7 +92,7 @@ fn choose_challenge(challenges: Vec<Challenge>) -> (Option<Challenge>, bool) {
 
 fn check(plan: &Plan) -> Result<(), AuthError> {
     let protocol = |name: &str| PROTOCOL_PARAMETERS.contains(&name);
-    match plan.authorize_params.iter().find(|(name, _)| protocol(name)) {
+    match plan.settings.authorize_params.iter().find(|(name, _)| protocol(name)) {
         Some((name, _)) => {
             let detail =
                 format!("the parameter \"{name}\" of the authorization request is the protocol's own");
@@ -203,7 +203,7 @@ impl Turn<'_> {
     pub(super) fn note_time(&mut self, response: &Response) {
         const TOLERATED: Duration = Duration::from_secs(30);
         let date = response.headers.get(http::header::DATE).and_then(|value| value.to_str().ok());
-        let Some(theirs) = date.and_then(http_date) else { return };
+        let Some(theirs) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return };
         let (ahead, behind) = (theirs.duration_since(self.env.now), self.env.now.duration_since(theirs));
         let skew = match (ahead, behind) {
             (Ok(by), _) if by > TOLERATED => Skew::Ahead(by),
@@ -212,7 +212,8 @@ impl Turn<'_> {
         };
         if skew != Skew::None && self.course.skew == Skew::None {
             let detail = "the clock of the issuer and ours differ by more than half a minute";
-            self.tell(Step::Issuer, Verdict::Warning, "clock-wrong", detail);
+            let event = Event::new(Step::Issuer, Verdict::Warning, "RFC 9110, 6.6.1", detail);
+            self.events.push(event.notice(Notice::ClockWrong));
         }
         self.course.skew = skew;
     }

@@ -29,10 +29,10 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
     let of_issuer = |client: &&ClientId| {
         client.issuer.as_deref().is_some_and(|issuer| plan.means(issuer, &metadata.issuer))
     };
-    if let Some(client) = plan.clients.iter().find(of_issuer) {
+    if let Some(client) = plan.settings.clients.iter().find(of_issuer) {
         return known(configured(client, metadata)?, false);
     }
-    if let Some(client) = plan.clients.iter().find(|client| client.issuer.is_none()) {
+    if let Some(client) = plan.settings.clients.iter().find(|client| client.issuer.is_none()) {
         match &plan.stored.bound {
             Some(bound) if *bound != metadata.issuer => {
                 let detail = format!(
@@ -45,7 +45,7 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
             bound => return known(configured(client, metadata)?, bound.is_none()),
         }
     }
-    if let Some(document) = plan.document.as_ref().filter(|_| metadata.client_documents) {
+    if let Some(document) = plan.settings.document.as_ref().filter(|_| metadata.client_documents) {
         let registration = Registration {
             issuer: metadata.issuer.clone(),
             client_id: document.as_str().to_owned(),
@@ -66,7 +66,7 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
             && stored.is_current(now)
             && redirect_fits(&plan.way, stored)
     };
-    if let Some(stored) = plan.stored.registrations.iter().find(fits).filter(|_| !plan.fresh) {
+    if let Some(stored) = plan.stored.registrations.iter().find(fits).filter(|_| !plan.settings.fresh) {
         return known(Client { registration: stored.clone(), key: None, audience: None }, false);
     }
     if metadata.registration.is_none() {
@@ -82,7 +82,7 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
             && registration.source == Source::Configured
             && client.issuer.as_deref().is_none_or(|issuer| plan.means(issuer, &registration.issuer))
     };
-    match plan.clients.iter().find(same) {
+    match plan.settings.clients.iter().find(same) {
         Some(known) => Client {
             registration: Registration {
                 secret: known.secret.clone().or_else(|| registration.secret.clone()),

@@ -59,7 +59,7 @@ pub fn request(
         grants.push(DEVICE);
     }
     let mut body = json!({
-        "client_name": plan.client_name,
+        "client_name": plan.settings.client_name,
         "application_type": if native { "native" } else { "web" },
         "redirect_uris": redirects,
         "grant_types": grants,

@@ -38,9 +38,18 @@ fn texts(claims: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>,
     }
 }
 
-/// Whom a token is for, if it says so.
-pub(super) fn audience(claims: &Map<String, Value>) -> Result<Option<Audience>, Invalid> {
-    Ok(texts(claims, "aud")?.map(Audience::Is))
+/// Whom a token is for, if it says so. One that is for others alone is refused.
+pub(super) fn audience(
+    claims: &Map<String, Value>,
+    resource: &str,
+    others: &[String],
+) -> Result<Option<Audience>, Invalid> {
+    let Some(audience) = texts(claims, "aud")?.map(Audience::Is) else { return Ok(None) };
+    if audience.includes(resource, others) {
+        Ok(Some(audience))
+    } else {
+        Err(Invalid::new("it is for another audience"))
+    }
 }
 
 /// The client that a token was given to.

@@ -10,17 +10,17 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use toolwire_protocol::RawJson;
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
 use super::{
-    Audience, Expiry, Invalid, PresentedToken, Seen, Setting, SettingError, Unavailable, Verified, Verify,
-    VerifyError, claims,
+    Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, TokenCache, Unavailable, Verified,
+    Verify, VerifyError, asking::Asking, claims,
 };
 use crate::{
-    Endpoint, Origins, Secret,
-    fetch::{Fetch, FetchErrorKind, Guarded, NamedBy, Reach, Request, Response},
+    Endpoint, Secret,
+    fetch::{Fetch, FetchErrorKind, NamedBy, Reach, Request, Response},
+    metadata,
 };
 
 /// How long it is remembered that a token is not valid.
@@ -48,11 +48,10 @@ pub struct Introspection {
     secret: Secret,
     audiences: Vec<String>,
     vouched: bool,
-    trusted: Vec<String>,
-    fetch: Option<Arc<dyn Fetch>>,
+    asking: Asking,
     prepared: Option<Prepared>,
     at_once: Semaphore,
-    refused: Seen<Invalid>,
+    refused: TokenCache<Invalid>,
 }
 
 struct Prepared {
@@ -72,11 +71,10 @@ impl Introspection {
             secret,
             audiences: Vec::new(),
             vouched: false,
-            trusted: Vec::new(),
-            fetch: None,
+            asking: Asking::default(),
             prepared: None,
             at_once: Semaphore::new(MAX_AT_ONCE),
-            refused: Seen::new(),
+            refused: TokenCache::new(),
         }
     }
 
@@ -88,7 +86,7 @@ impl Introspection {
 
     /// Asks with this, for proxies and certificates of one's own.
     pub fn fetch(mut self, fetch: impl Fetch + 'static) -> Self {
-        self.fetch = Some(Arc::new(fetch));
+        self.asking.with(fetch);
         self
     }
 
@@ -105,7 +103,7 @@ impl Introspection {
             return Err(Unavailable::new("the verifier was not prepared by a guard").into());
         };
         let verdict = match self.ask(prepared, token).await {
-            Ok(answer) => self.judge(answer, prepared, now),
+            Ok(answer) => self.read(answer, prepared, now),
             Err(unavailable) => return Err(unavailable.into()),
         };
         verdict.map_err(|invalid| {
@@ -150,7 +148,8 @@ impl Introspection {
         })
     }
 
-    fn judge(
+    /// What an answer says of the token, if that is valid.
+    fn read(
         &self,
         answer: Map<String, Value>,
         prepared: &Prepared,
@@ -169,18 +168,13 @@ impl Introspection {
             return Err(Invalid::new("it names another issuer"));
         }
         let expiry = claims::times(&answer, now)?.map_or(Expiry::Unknown, Expiry::At);
-        let audience = match claims::audience(&answer)? {
-            Some(Audience::Is(named)) => {
-                if !named.iter().any(|one| *one == prepared.resource || self.audiences.contains(one)) {
-                    return Err(Invalid::new("it is for another audience"));
-                }
-                Audience::Is(named)
-            }
-            _ if self.vouched => {
+        let audience = match claims::audience(&answer, &prepared.resource, &self.audiences)? {
+            Some(audience) => audience,
+            None if self.vouched => {
                 tracing::info!("a token without an audience was accepted, as configured");
                 Audience::Vouched
             }
-            _ => return Err(Invalid::new("its issuer names no audience")),
+            None => return Err(Invalid::new("its issuer names no audience")),
         };
         let client = claims::client(&answer)?.map(str::to_owned);
         let subject = match claims::text(&answer, "sub")?.filter(|subject| !subject.is_empty()) {
@@ -217,16 +211,14 @@ fn answer(response: &Response) -> Option<Map<String, Value>> {
     if response.status != StatusCode::OK {
         return None;
     }
-    RawJson::parse(std::str::from_utf8(&response.body).ok()?).ok()?.decode().ok()
+    metadata::object(&response.body)
 }
 
 impl Verify for Introspection {
     fn prepare(&mut self, setting: &Setting) -> Result<(), SettingError> {
-        let trusted = Origins::parse(self.trusted.iter().map(String::as_str))
-            .map_err(|why| SettingError::new(format!("an origin that is trusted {why}")))?;
+        let (trusted, fetch) = self.asking.ready()?;
         let endpoint = Endpoint::parse_trusting(&self.url, &trusted)
             .map_err(|why| SettingError::new(format!("the address for introspection {why}")))?;
-        let fetch = self.fetch.clone().unwrap_or_else(|| Arc::new(Guarded::new().trust(trusted)));
         self.prepared = Some(Prepared {
             endpoint,
             credentials: self.credentials()?,
@@ -235,6 +227,14 @@ impl Verify for Introspection {
             fetch,
         });
         Ok(())
+    }
+
+    /// A token that says that it is another issuer's must not be shown to this one, which could use it here.
+    fn may_know(&self, token: &PresentedToken) -> bool {
+        match (&self.prepared, token.claimed_issuer()) {
+            (Some(prepared), Some(claimed)) => claimed == prepared.issuer,
+            _ => true,
+        }
     }
 
     fn verify<'a>(
@@ -265,7 +265,7 @@ impl DangerousIntrospection {
 
     /// Asks at this origin wherever it is, and without TLS if its URL says so.
     pub fn trust_origin(mut self, origin: impl Into<String>) -> Introspection {
-        self.0.trusted.push(origin.into());
+        self.0.asking.trust(origin);
         self.0
     }
 }

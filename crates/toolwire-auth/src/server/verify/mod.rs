@@ -4,19 +4,20 @@
 //! expiry once more. So a verifier that forgets one of them cannot open the server: a [`Verified`] cannot be made without
 //! saying which audience and which expiry were found.
 
+mod asking;
 mod claims;
+mod error;
 mod introspection;
 mod jwks;
 mod jwt;
-mod seen;
+mod panics;
 mod static_keys;
+mod token_cache;
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    borrow::Cow,
-    error::Error,
     fmt,
     future::Future,
     sync::{Arc, OnceLock},
@@ -28,18 +29,21 @@ use sha2::{Digest as _, Sha256};
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
+use crate::jose::Compact;
+
 pub use self::{
+    error::{Invalid, SettingError, Unavailable, VerifyError},
     introspection::{DangerousIntrospection, Introspection},
     jwks::{FETCH_PAUSE, MAX_FRESH, MAX_STALE, MIN_FRESH},
     jwt::{DangerousJwt, Jwt},
-    seen::MAX_SEEN_AGE,
     static_keys::{MAX_STATIC_KEYS, StaticKeys, StaticKeysError},
+    token_cache::MAX_SEEN_AGE,
 };
 
-pub(crate) use self::seen::Seen;
+pub(crate) use self::{panics::verified, token_cache::TokenCache};
 
 /// How far the clocks of an issuer and of this server may be apart.
-pub const LEEWAY: Duration = Duration::from_secs(60);
+pub const LEEWAY: Duration = toolwire_http::server::LEEWAY;
 
 /// Finds out who a token stands for.
 ///
@@ -117,7 +121,13 @@ where
         _: SystemTime,
     ) -> BoxFuture<'a, Result<Verified, VerifyError>> {
         let verifying = self(token.clone());
-        Box::pin(async { verifying.await.map_err(Into::into) })
+        Box::pin(async {
+            verifying.await.map_err(Into::into).inspect_err(|error| {
+                if let VerifyError::Unavailable(why) = error {
+                    tracing::warn!(%why, "a token cannot be verified now");
+                }
+            })
+        })
     }
 }
 
@@ -143,25 +153,6 @@ impl Setting {
         &self.issuer
     }
 }
-
-/// Why a verifier cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingError(Cow<'static, str>);
-
-impl SettingError {
-    /// An error with this message.
-    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
-        Self(message.into())
-    }
-}
-
-impl fmt::Display for SettingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for SettingError {}
 
 /// A token that came with a request. Clones are cheap, and `Debug` shows nothing of it.
 #[derive(Clone)]
@@ -201,6 +192,11 @@ impl PresentedToken {
         self.0.digest.get_or_init(|| Sha256::digest(self.0.text.as_bytes()).into())
     }
 
+    /// The issuer that it names, if it is one that says so (JWT). Nothing proves that yet.
+    pub(crate) fn claimed_issuer(&self) -> Option<String> {
+        Compact::parse(self.expose()).ok()?.claimed_issuer()
+    }
+
     /// How it was presented.
     pub fn scheme(&self) -> Scheme {
         self.0.scheme
@@ -228,6 +224,14 @@ impl Audience {
     pub fn is(audience: impl Into<String>) -> Self {
         Self::Is(vec![audience.into()])
     }
+
+    /// Whether this server is among them, as `resource` or as another audience that was configured.
+    pub(crate) fn includes(&self, resource: &str, others: &[String]) -> bool {
+        match self {
+            Self::Is(named) => named.iter().any(|one| one == resource || others.contains(one)),
+            Self::Vouched => true,
+        }
+    }
 }
 
 /// Until when a token was found to be valid.
@@ -236,7 +240,8 @@ impl Audience {
 pub enum Expiry {
     /// Until this time.
     At(SystemTime),
-    /// Tokens of this issuer do not say. The issuer is asked again after a minute.
+    /// Tokens of this issuer do not say. The issuer is asked again with a request that comes a minute later; streams that
+    /// were opened before end after an hour.
     Unknown,
 }
 
@@ -303,89 +308,3 @@ impl Verified {
         self
     }
 }
-
-/// Why a verifier does not say who a token stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "either the token is at fault or it is not")]
-pub enum VerifyError {
-    /// The token is not valid: answered 401.
-    Invalid(Invalid),
-    /// Whoever knows cannot be asked now: answered 503, and no client drops its token.
-    Unavailable(Unavailable),
-}
-
-/// A token is not valid. The reason is for the log of the server: clients are told only that it is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid(Cow<'static, str>);
-
-impl Invalid {
-    /// Which check failed. It must not repeat anything of the token.
-    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self(reason.into())
-    }
-}
-
-/// Nobody can say now whether a token is valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
-    reason: Cow<'static, str>,
-    retry_after: Duration,
-}
-
-impl Unavailable {
-    /// How long clients are asked to wait unless the issuer has said something else.
-    const RETRY_AFTER: Duration = Duration::from_secs(5);
-
-    /// What does not answer.
-    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { reason: reason.into(), retry_after: Self::RETRY_AFTER }
-    }
-
-    /// When to try again. Default: after 5 seconds.
-    #[must_use]
-    pub fn retry_after(mut self, delay: Duration) -> Self {
-        self.retry_after = delay;
-        self
-    }
-
-    pub(crate) fn delay(&self) -> Duration {
-        self.retry_after
-    }
-}
-
-impl From<Invalid> for VerifyError {
-    fn from(invalid: Invalid) -> Self {
-        Self::Invalid(invalid)
-    }
-}
-
-impl From<Unavailable> for VerifyError {
-    fn from(unavailable: Unavailable) -> Self {
-        Self::Unavailable(unavailable)
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(invalid) => invalid.fmt(f),
-            Self::Unavailable(unavailable) => unavailable.fmt(f),
-        }
-    }
-}
-
-impl Error for Invalid {}
-impl Error for Unavailable {}
-impl Error for VerifyError {}

@@ -42,7 +42,7 @@ struct StaticKey {
 }
 
 /// Text that has no keys in it. Nothing of it is repeated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StaticKeysError {
     line: Option<usize>,
     what: String,
@@ -165,6 +165,13 @@ impl fmt::Display for StaticKeysError {
     }
 }
 
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for StaticKeysError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for StaticKeysError {}
 
 #[cfg(test)]
@@ -226,6 +233,7 @@ mod tests {
         assert!(StaticKeys::parse(&many[..MAX_STATIC_KEYS].join("\n")).is_ok());
         let unset = StaticKeys::from_env("TOOLWIRE_NOT_SET_ANYWHERE").unwrap_err();
         assert!(unset.to_string().contains("TOOLWIRE_NOT_SET_ANYWHERE is not set"));
+        assert_eq!(format!("{unset:?}"), unset.to_string());
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         auth::walk(&site, &settings, &fetcher, &knock).await
     })
     .await?;
+    if walk.is_open() {
+        return open(&site, &walk, terminal);
+    }
     if terminal.json {
         terminal.print_json(&to_json(&site, &walk))?;
         return walk.outcome.map(|_| ()).map_err(|error| Failure::told(auth::failure(&error, &site).code()));
@@ -62,6 +65,17 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         Ok(prospect) => terminal.print(format!("\n{}: toolwire login {}", words(&prospect), site.typed)),
         Err(error) => Err(auth::failure(&error, &site)),
     }
+}
+
+/// There is nothing to log in to.
+fn open(site: &Site, walk: &Walk, terminal: Terminal) -> Result<()> {
+    if terminal.json {
+        return terminal.print_json(&to_json(site, walk));
+    }
+    for hop in &walk.hops {
+        terminal.print(shown(hop))?;
+    }
+    terminal.print("\nNo login is needed: the server answers without one, and names nobody to log in at")
 }
 
 fn words(prospect: &Prospect) -> String {
@@ -93,6 +107,7 @@ fn shown(hop: &Hop) -> String {
 fn to_json(site: &Site, walk: &Walk) -> Value {
     let hops: Vec<Value> = walk.hops.iter().map(Hop::to_json).collect();
     let outcome = match &walk.outcome {
+        _ if walk.is_open() => json!({ "next": "nothing" }),
         Ok(Prospect::Register(at)) => json!({ "next": "register", "at": at.shown() }),
         Ok(_) => json!({ "next": "ask" }),
         Err(error) => auth::failure(error, site).to_json(),

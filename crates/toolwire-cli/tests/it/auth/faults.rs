@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::{World, json_of};
 use crate::{
-    fake_web::{FakeWeb, response},
+    fake_web::{FakeWeb, response, server_at},
     home::Home,
     program::Ended,
 };
@@ -176,6 +176,53 @@ fn the_way_to_a_login_is_told_and_nothing_is_written() {
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     insta::assert_snapshot!("auth_explain", web.hide_port(&ended.stdout));
     assert!(!home.path(".local/share").exists(), "nothing is written");
+}
+
+#[test]
+fn why_an_issuer_cannot_be_asked_is_told() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let web = FakeWeb::start(move |asked| {
+        let host = asked
+            .head
+            .lines()
+            .find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned))?;
+        let document = json!({
+            "resource": format!("http://{host}/mcp"), "authorization_servers": [format!("http://{nobody}")],
+        });
+        Some(match asked.line.split(' ').nth(1).unwrap() {
+            "/mcp" => response("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", ""),
+            "/.well-known/oauth-protected-resource/mcp" => json_of("200 OK", &document),
+            _ => response("404 Not Found", "", ""),
+        })
+    });
+    let (home, url) = (Home::new(), web.url("/mcp"));
+    for words in [&["login", &url, "--paste"][..], &["auth", "explain", &url]] {
+        let ended = home.run(words);
+        assert!(ended.stderr.contains("error[unreachable]"), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains("cannot be asked at the moment"), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains("refused"), "{words:?}: {ended:?}");
+    }
+    let ended = home.run(&["doctor", &url, "--json"]);
+    assert_eq!(findings(&ended), ["auth-needed"], "{ended:?}");
+    assert!(ended.stdout.contains(&format!("toolwire login {url}, when")), "{ended:?}");
+    assert!(ended.stdout.contains("refused"), "{ended:?}");
+}
+
+#[test]
+fn an_open_server_needs_no_login() {
+    let serve = server_at("/mcp");
+    let web = FakeWeb::start(move |asked| {
+        let path = asked.line.split(' ').nth(1).unwrap().to_owned();
+        if path == "/mcp" { serve(asked) } else { Some(response("404 Not Found", "", "")) }
+    });
+    let (home, url) = (Home::new(), web.url("/mcp"));
+    let ended = home.run(&["auth", "explain", &url]);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("No login is needed"), "{ended:?}");
+    let ended = home.run(&["auth", "explain", &url, "--json"]);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(told["outcome"], json!({ "next": "nothing" }), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Write},
     process::Stdio,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde_json::Value;
@@ -14,13 +14,18 @@ use crate::program::{Ended, finish};
 /// There are four ports for the answers of browsers, and other tests want some, too.
 static PORTS: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test uses them.
+pub(crate) fn ports() -> MutexGuard<'static, ()> {
+    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn code(ended: &Ended) -> i32 {
     ended.status.code().unwrap()
 }
 
 #[test]
 fn a_login_is_made_shown_used_widened_and_revoked() {
-    let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ports = ports();
     let world = World::new();
     let server = world.server.as_str();
 

@@ -43,8 +43,14 @@ pub(crate) fn answer(page: &str) -> String {
 
 fn get(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    // What is not on this machine is behind a proxy.
+    let proxy = std::env::var("http_proxy").ok().filter(|_| !host.starts_with("127."));
+    let (to, target) = match &proxy {
+        Some(proxy) => (proxy.strip_prefix("http://").unwrap(), url.to_owned()),
+        None => (host, format!("/{path}")),
+    };
+    let mut stream = TcpStream::connect(to).unwrap();
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text

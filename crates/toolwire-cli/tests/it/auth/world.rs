@@ -35,6 +35,16 @@ pub(crate) struct State {
     pub(crate) token_fault: Option<(&'static str, &'static str)>,
     pub(crate) revocation_fault: bool,
     pub(crate) device: bool,
+    /// What devices are told before they are given a token, one after the other.
+    pub(crate) device_answers: Vec<&'static str>,
+    /// What is different in the answer to a device.
+    pub(crate) device_code: Value,
+    /// Whether the issuer says that it knows PKCE.
+    pub(crate) tells_pkce: bool,
+    /// Whether the issuer wants to be told what tokens are for.
+    pub(crate) wants_resource: bool,
+    /// Whether the next renewal is not answered. What it was sent stays good.
+    pub(crate) hangs: bool,
     pub(crate) registration: bool,
     /// A secret that clients have to show.
     pub(crate) secret: Option<String>,
@@ -61,6 +71,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with_issuer(None)
+    }
+
+    /// One whose issuer is known by another name than its address: somewhere behind a proxy.
+    pub(crate) fn with_issuer(name: Option<&str>) -> Self {
         let key = Arc::new(PrivateKey::generate(Algorithm::Es256).unwrap().kid("k1"));
         let running =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -71,6 +86,11 @@ impl World {
             token_fault: None,
             revocation_fault: false,
             device: false,
+            device_answers: Vec::new(),
+            device_code: json!({}),
+            tells_pkce: true,
+            wants_resource: true,
+            hangs: false,
             registration: true,
             secret: None,
             refuses_refresh: false,
@@ -85,7 +105,8 @@ impl World {
         let issuer = FakeWeb::start(move |asked| answering.lock().unwrap().answer(asked));
         let mut jwk = key.public_key().to_jwk();
         jwk["kid"] = json!("k1");
-        let guard = ResourceServer::new(&server, issuer.url(""))
+        let name = name.map_or_else(|| issuer.url(""), str::to_owned);
+        let guard = ResourceServer::new(&server, name)
             .verify(Jwt::keys(json!({ "keys": [jwk] }).to_string()))
             .scopes(["files:read"])
             .build()
@@ -97,7 +118,7 @@ impl World {
             .tool(tool("write", || async { "written" }).scopes(["files:write"]))
             .build()
             .unwrap();
-        let service = HttpService::builder(files).guard(guard).build().unwrap();
+        let service = HttpService::builder(files).guard(guard).websocket(true).build().unwrap();
         running.spawn(async move { service.serve(listener).await });
         let folder = tempfile::tempdir().unwrap();
         let browser = (person::browser(folder.path()), folder);
@@ -108,8 +129,14 @@ impl World {
         self.state.lock().unwrap()
     }
 
+    /// The address of the issuer, and of the proxy to an issuer of another name.
     pub(crate) fn issuer(&self) -> String {
         self.issuer.url("")
+    }
+
+    /// The browser of somebody.
+    pub(crate) fn browser(&self) -> &str {
+        &self.browser.0
     }
 
     /// Runs the program as somebody with a browser, and makes sure that nothing secret gets out.
@@ -148,12 +175,14 @@ impl State {
     fn answer(&mut self, asked: &Asked) -> Option<Vec<u8>> {
         let mut words = asked.line.split(' ');
         let (method, target) = (words.next().unwrap(), words.next().unwrap_or_default());
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let host = asked
             .head
             .lines()
             .find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned))?;
         let origin = format!("http://{host}");
+        // A proxy is told the whole address.
+        let target = target.strip_prefix(&origin).unwrap_or(target);
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         if !path.starts_with("/.well-known/") {
             self.seen.push(format!("{method} {path}"));
         }
@@ -166,7 +195,7 @@ impl State {
             }
             "/authorize" => {
                 let asked = pairs(query);
-                assert_eq!(asked["resource"], self.resource);
+                assert_eq!(asked.get("resource"), self.wants_resource.then_some(&self.resource));
                 self.scopes = asked.get("scope").cloned().unwrap_or_default();
                 let code = self.secret("code");
                 let location = format!("{}?code={code}&state={}", asked["redirect_uri"], asked["state"]);
@@ -175,13 +204,18 @@ impl State {
             "/device" => {
                 self.scopes = pairs(&asked.body).get("scope").cloned().unwrap_or_default();
                 let code = self.secret("device");
-                json_of(
-                    "200 OK",
-                    &json!({
-                        "device_code": code, "user_code": "ABCD-EFGH", "expires_in": 600, "interval": 1,
-                        "verification_uri": format!("{origin}/activate"),
-                    }),
-                )
+                let mut answer = json!({
+                    "device_code": code, "user_code": "ABCD-EFGH", "expires_in": 600, "interval": 1,
+                    "verification_uri": format!("{origin}/activate"),
+                });
+                for (name, value) in self.device_code.as_object().unwrap() {
+                    answer[name] = value.clone();
+                }
+                json_of("200 OK", &answer)
+            }
+            "/token" if self.hangs => {
+                self.seen.push("hung".to_owned());
+                return None;
             }
             "/token" => self.token(asked, &origin),
             "/revoke" if self.revocation_fault => response("503 Service Unavailable", "", ""),
@@ -208,6 +242,9 @@ impl State {
             metadata["registration_endpoint"] = format!("{origin}/register").into();
             metadata["token_endpoint_auth_methods_supported"] = json!(["none", "client_secret_basic"]);
         }
+        if !self.tells_pkce {
+            metadata["code_challenge_methods_supported"] = Value::Null;
+        }
         if self.device {
             metadata["device_authorization_endpoint"] = format!("{origin}/device").into();
         }
@@ -225,6 +262,10 @@ impl State {
         }
         let form = pairs(&asked.body);
         self.seen.push(form["grant_type"].clone());
+        assert_eq!(form.get("resource"), self.wants_resource.then_some(&self.resource));
+        if form["grant_type"].ends_with("device_code") && !self.device_answers.is_empty() {
+            return refused(self.device_answers.remove(0));
+        }
         if form["grant_type"] == "refresh_token"
             && (self.refuses_refresh || !self.refresh.remove(&form["refresh_token"]))
         {

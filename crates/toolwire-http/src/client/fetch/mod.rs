@@ -54,7 +54,7 @@ pub struct Fetcher {
 }
 
 /// What came back.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Fetched {
     /// The status, whatever it is.
@@ -67,6 +67,17 @@ pub struct Fetched {
     pub url: String,
     /// The addresses that were connected to; none if a proxy did that.
     pub reached: Vec<IpAddr>,
+}
+
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Headers and body are where secrets are given out.
+        f.debug_struct("Fetched")
+            .field("status", &self.status)
+            .field("url", &self.url)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A request that has no answer.

@@ -146,7 +146,8 @@ fn pkce_is_never_done_without() {
     ] {
         let metadata = metadata_with(&json!({ "code_challenge_methods_supported": methods }));
         let mut plan = plan();
-        plan.dangerous.assume_pkce = assumed.then(|| Issuer::parse(ISSUER).unwrap()).into_iter().collect();
+        plan.settings.dangerous.assume_pkce =
+            assumed.then(|| Issuer::parse(ISSUER).unwrap()).into_iter().collect();
         let outcome = World::good().json(ISSUER_PLACE, 200, &metadata).run(plan, Cause::Start);
         assert_eq!(outcome.transcript.contains("browse"), fine, "{methods} {assumed}");
         if !fine {

@@ -13,7 +13,7 @@ fn by_dynamic_registration() {
 fn by_a_client_document() {
     let metadata = metadata_with(&json!({ "client_id_metadata_document_supported": true }));
     let mut plan = plan();
-    plan.document = Some(ClientDocument::parse("https://notes.invalid/client.json").unwrap());
+    plan.settings.document = Some(ClientDocument::parse("https://notes.invalid/client.json").unwrap());
     World::good().json(ISSUER_PLACE, 200, &metadata).run(plan, Cause::Start).is("login-document");
 }
 
@@ -21,7 +21,7 @@ fn by_a_client_document() {
 fn by_a_configured_client_with_its_secret() {
     let methods = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
     let mut plan = plan();
-    plan.clients = vec![ClientId::new("a b:c").issuer(ISSUER).secret(Secret::from("s+/"))];
+    plan.settings.clients = vec![ClientId::new("a b:c").issuer(ISSUER).secret(Secret::from("s+/"))];
     World::good()
         .json(ISSUER_PLACE, 200, &metadata_with(&methods))
         .run(plan, Cause::Start)
@@ -31,7 +31,7 @@ fn by_a_configured_client_with_its_secret() {
 #[test]
 fn a_client_without_an_issuer_is_bound_to_the_first() {
     let mut plan = plan();
-    plan.clients = vec![ClientId::new("mine")];
+    plan.settings.clients = vec![ClientId::new("mine")];
     let outcome = World::good().run(plan.clone(), Cause::Start);
     assert!(matches!(&outcome.changes[0], Change::Bound { client_id, issuer }
         if client_id == "mine" && issuer.as_str() == ISSUER));
@@ -73,14 +73,14 @@ fn the_order_of_clients() {
     elsewhere.stored.registrations[0].issuer = Issuer::parse("https://other.example").unwrap();
     assert_eq!(who(&elsewhere, &documents), "made-1");
     let mut fresh = plan.clone();
-    fresh.fresh = true;
+    fresh.settings.fresh = true;
     assert_eq!(who(&fresh, &documents), "made-1");
-    plan.document = Some(ClientDocument::parse("https://notes.invalid/client.json").unwrap());
+    plan.settings.document = Some(ClientDocument::parse("https://notes.invalid/client.json").unwrap());
     assert_eq!(who(&plan, &documents), "https://notes.invalid/client.json");
     assert_eq!(who(&plan, &metadata()), "stored");
-    plan.clients = vec![ClientId::new("other").issuer("https://other.example")];
+    plan.settings.clients = vec![ClientId::new("other").issuer("https://other.example")];
     assert_eq!(who(&plan, &documents), "https://notes.invalid/client.json");
-    plan.clients.push(ClientId::new("mine").issuer(ISSUER));
+    plan.settings.clients.push(ClientId::new("mine").issuer(ISSUER));
     assert_eq!(who(&plan, &documents), "mine");
     let closed = metadata_with(&json!({ "registration_endpoint": null }));
     let kind = World::good().json(ISSUER_PLACE, 200, &closed).run(super::plan(), Cause::Start).kind();
@@ -152,10 +152,11 @@ fn an_issuer_that_differs_by_a_slash_is_told_and_its_own_spelling_counts() {
         .json(ISSUER_PLACE, 200, &slash)
         .callback("code=c&state=STATE&iss=https://login.example/");
     let outcome = world.run(plan(), Cause::Start);
-    assert!(outcome.events.iter().any(|event| event.verdict == crate::client::Verdict::Warning));
+    let told = outcome.events.iter().find(|event| event.verdict == crate::client::Verdict::Warning);
+    assert_eq!(told.unwrap().notice, Some(crate::client::Notice::IssuerSlash));
     assert_eq!(outcome.credential().issuer.as_str(), "https://login.example/");
     let mut strict = plan();
-    strict.strict_issuer = true;
+    strict.settings.strict_issuer = true;
     assert_eq!(world.run(strict, Cause::Start).kind(), AuthErrorKind::IssuerMismatch);
 }
 
@@ -167,7 +168,7 @@ fn the_next_issuer_is_asked_where_one_has_no_metadata_three_at_most() {
     let mut world = World::good().json(PATH_PLACE, 200, &several("https://c.example"));
     assert_eq!(world.run(plan(), Cause::Start).kind(), AuthErrorKind::NoMetadata);
     let mut preferring = plan();
-    preferring.clients = vec![ClientId::new("mine").issuer(ISSUER)];
+    preferring.settings.clients = vec![ClientId::new("mine").issuer(ISSUER)];
     let outcome = world.run(preferring, Cause::Start);
     assert_eq!(outcome.requests[1].url.as_str(), &ISSUER_PLACE[4..]);
 }
@@ -176,7 +177,7 @@ fn the_next_issuer_is_asked_where_one_has_no_metadata_three_at_most() {
 fn a_server_of_2025_03_26_is_its_own_issuer_if_that_is_allowed() {
     let mut plan = plan();
     assert_eq!(World::empty().run(plan.clone(), Cause::Start).kind(), AuthErrorKind::NoResourceMetadata);
-    plan.allow_2025_03_26 = true;
+    plan.settings.allow_2025_03_26 = true;
     let mut world = World::empty()
         .json("POST https://files.example/register", 201, &json!({ "client_id": "made-1" }))
         .json("POST https://files.example/token", 200, &token())
@@ -200,17 +201,17 @@ fn a_server_of_2025_03_26_is_its_own_issuer_if_that_is_allowed() {
 #[test]
 fn a_pinned_issuer_and_fixed_endpoints_stand_in_for_metadata() {
     let mut plan = plan();
-    plan.issuer = Some(Issuer::parse(ISSUER).unwrap());
+    plan.settings.issuer = Some(Issuer::parse(ISSUER).unwrap());
     let outcome = World::good().json(PATH_PLACE, 404, &json!({})).run(plan.clone(), Cause::Start);
     assert_eq!(outcome.form(TOKEN)["resource"], SERVER);
-    plan.endpoints = vec![FixedEndpoints {
+    plan.settings.endpoints = vec![FixedEndpoints {
         issuer: Issuer::parse(ISSUER).unwrap(),
         authorization: Endpoint::parse("https://login.example/a").unwrap(),
         token: Endpoint::parse("https://login.example/token").unwrap(),
     }];
-    plan.clients = vec![ClientId::new("mine").issuer(ISSUER)];
+    plan.settings.clients = vec![ClientId::new("mine").issuer(ISSUER)];
     assert_eq!(World::good().run(plan.clone(), Cause::Start).kind(), AuthErrorKind::PkceUnsupported);
-    plan.dangerous.assume_pkce = vec![Issuer::parse(ISSUER).unwrap()];
+    plan.settings.dangerous.assume_pkce = vec![Issuer::parse(ISSUER).unwrap()];
     let outcome = World::good().run(plan, Cause::Start);
     assert_eq!(outcome.to(ISSUER_PLACE).count(), 0);
     outcome.credential();
@@ -240,7 +241,7 @@ fn a_client_that_the_issuer_forgot_is_registered_anew_once() {
     assert_eq!(outcome.to(REGISTER).count(), 2);
     assert_eq!(outcome.kind(), AuthErrorKind::ClientRejected);
     let mut configured = plan();
-    configured.clients = vec![ClientId::new("mine").issuer(ISSUER)];
+    configured.settings.clients = vec![ClientId::new("mine").issuer(ISSUER)];
     let outcome = World::good().json(TOKEN, 401, &gone).run(configured, Cause::Start);
     assert_eq!(outcome.to(TOKEN).count(), 1);
 }
@@ -255,7 +256,7 @@ fn offline_access_without_a_refresh_token_is_told() {
     assert!(outcome.events.iter().any(|event| event.detail.contains("--consent")));
     assert!(!outcome.transcript.contains("prompt"));
     let mut consenting = plan();
-    consenting.consent = true;
+    consenting.settings.consent = true;
     assert!(world.run(consenting, Cause::Start).transcript.contains("&prompt=consent\n"));
 }
 

@@ -317,7 +317,7 @@ pub(super) fn redirects() -> Redirects {
 }
 
 pub(super) fn plan() -> Plan {
-    Plan::new(Endpoint::parse(SERVER).unwrap(), "Notes", Way::Browser(redirects()))
+    Plan::new(Endpoint::parse(SERVER).unwrap(), Settings::new("Notes"), Way::Browser(redirects()))
 }
 
 pub(super) fn scopes(text: &str) -> Scopes {

@@ -88,8 +88,10 @@ fn places_that_cannot_answer_are_not_places_without_metadata() {
         );
     }
     let openid = "GET https://login.example/.well-known/openid-configuration";
-    let away = World::good().json(ISSUER_PLACE, 503, &json!({})).json(openid, 503, &json!({}));
-    assert_eq!(kind(away), AuthErrorKind::Unavailable);
+    let away = || World::good().json(ISSUER_PLACE, 503, &json!({})).json(openid, 503, &json!({}));
+    assert_eq!(kind(away()), AuthErrorKind::Unavailable);
+    let why = away().run(plan(), Cause::Start).result.unwrap_err().to_string();
+    assert!(why.contains("https://login.example cannot be asked at the moment: status 503"), "{why}");
     let other = World::good().json(ISSUER_PLACE, 503, &json!({})).json(openid, 200, &metadata());
     assert!({ other }.run(plan(), Cause::Start).result.is_ok());
     let absent = World::good().json(ISSUER_PLACE, 503, &json!({}));
@@ -144,11 +146,11 @@ fn the_person_declines() {
 fn parameters_of_the_protocol_are_not_the_applications() {
     for name in crate::client::authorize::PROTOCOL_PARAMETERS {
         let mut plan = plan();
-        plan.authorize_params = vec![(name.into(), "x".into())];
+        plan.settings.authorize_params = vec![(name.into(), "x".into())];
         assert_eq!(World::good().run(plan, Cause::Start).kind(), AuthErrorKind::Misconfigured, "{name}");
     }
     let mut plan = plan();
-    plan.authorize_params = vec![("audience".into(), "api".into())];
+    plan.settings.authorize_params = vec![("audience".into(), "api".into())];
     assert!(World::good().run(plan, Cause::Start).transcript.contains("&audience=api\n"));
 }
 

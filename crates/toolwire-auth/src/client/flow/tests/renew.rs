@@ -92,7 +92,7 @@ fn scopes_that_are_not_wanted_are_left_out_once() {
 #[test]
 fn a_credential_is_renewed_with_the_client_it_was_made_with() {
     let mut plan = with(stored());
-    plan.clients = vec![ClientId::new("other").issuer(ISSUER)];
+    plan.settings.clients = vec![ClientId::new("other").issuer(ISSUER)];
     let outcome = World::good().run(plan, Cause::Expired);
     assert_eq!(outcome.form(TOKEN)["client_id"], "made-1");
 }

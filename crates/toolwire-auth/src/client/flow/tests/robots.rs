@@ -10,7 +10,9 @@ use crate::{
 };
 
 fn robot(way: Way, client: ClientId) -> Plan {
-    Plan { way, clients: vec![client.issuer(ISSUER)], ..plan() }
+    let mut plan = Plan { way, ..plan() };
+    plan.settings.clients = vec![client.issuer(ISSUER)];
+    plan
 }
 
 fn with_methods(methods: &[&str]) -> World {
@@ -72,7 +74,7 @@ fn assertions_are_dated_by_the_clock_of_the_issuer_if_that_is_far_off() {
             (&json!(iat), &json!("https://login.example/token")),
             "{date}"
         );
-        let told = outcome.events.iter().any(|event| event.rule == "clock-wrong");
+        let told = outcome.events.iter().any(|event| event.notice == Some(crate::client::Notice::ClockWrong));
         assert_eq!(told, iat != START);
     }
 }
@@ -168,7 +170,8 @@ fn a_token_is_bound_where_only_that_is_offered() {
 fn the_nonce_of_the_issuer_is_used_once_with_a_new_proof() {
     let wanted = json!({ "error": "use_dpop_nonce" });
     let bound = json!({ "access_token": "at-1", "token_type": "DPoP" });
-    let mut always = Plan { dpop: Dpop::Always, ..plan() };
+    let mut always = plan();
+    always.settings.dpop = Dpop::Always;
     let mut world = World::good()
         .json(TOKEN, 400, &wanted)
         .with_header(TOKEN, "dpop-nonce", "n-1")
@@ -183,7 +186,7 @@ fn the_nonce_of_the_issuer_is_used_once_with_a_new_proof() {
         .with_header(TOKEN, "dpop-nonce", "n-1")
         .run(always.clone(), Cause::Start);
     assert_eq!(outcome.to(TOKEN).count(), 2);
-    always.dpop = Dpop::WhenAsked;
+    always.settings.dpop = Dpop::WhenAsked;
     always.stored.credential = Some(credential.into());
     let outcome = World::good().json(TOKEN, 200, &bound).run(always, Cause::Start);
     assert!(outcome.transcript.contains("dpop: SIGNED"), "what was bound stays bound");
@@ -193,7 +196,8 @@ fn the_nonce_of_the_issuer_is_used_once_with_a_new_proof() {
 fn proofs_are_signed_with_an_algorithm_that_all_know() {
     let listed = metadata_with(&json!({ "dpop_signing_alg_values_supported": ["RS256", "EdDSA"] }));
     let bound = json!({ "access_token": "at-1", "token_type": "DPoP" });
-    let always = Plan { dpop: Dpop::Always, ..plan() };
+    let mut always = plan();
+    always.settings.dpop = Dpop::Always;
     let mut world = World::good().json(ISSUER_PLACE, 200, &listed).json(TOKEN, 200, &bound);
     let key = world.run(always.clone(), Cause::Start).credential().dpop.unwrap();
     assert_eq!(key.algorithm(), Algorithm::EdDsa);

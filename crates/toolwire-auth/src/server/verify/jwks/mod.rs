@@ -1,6 +1,6 @@
 //! The keys of an issuer: where they are, and for how long they are believed.
 
-mod place;
+mod source;
 
 use std::{
     borrow::Cow,
@@ -12,8 +12,8 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use self::place::Place;
-pub(super) use self::place::Source;
+pub(super) use self::source::KeyLocation;
+use self::source::KeySource;
 use super::{Invalid, Unavailable, VerifyError};
 use crate::{
     Origins,
@@ -41,15 +41,15 @@ const MAX_UNKNOWN: usize = 256;
 
 /// The keys of one issuer.
 pub(super) struct Keys {
-    place: Place,
+    source: KeySource,
     state: Mutex<State>,
-    /// Held by the one who fetches.
+    /// CachedKeys by the one who fetches.
     fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
-    held: Option<Held>,
+    cached: Option<CachedKeys>,
     /// When keys were last asked for, whatever came of it, and why there were none.
     tried: Option<SystemTime>,
     failure: Option<Cow<'static, str>>,
@@ -58,20 +58,24 @@ struct State {
 }
 
 #[derive(Clone)]
-struct Held {
+struct CachedKeys {
     keys: Arc<KeySet>,
     /// `None` for keys that were given.
     fresh_until: Option<SystemTime>,
 }
 
 impl Keys {
-    pub(super) fn new(source: Source, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
-        let given = match &source {
-            Source::Fixed(keys) => Some(Held { keys: Arc::new(keys.clone()), fresh_until: None }),
-            Source::At(_) | Source::Discovered(_) => None,
+    pub(super) fn new(location: KeyLocation, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
+        let given = match &location {
+            KeyLocation::Fixed(keys) => Some(CachedKeys { keys: Arc::new(keys.clone()), fresh_until: None }),
+            KeyLocation::At(_) | KeyLocation::Discovered(_) => None,
         };
-        let state = Mutex::new(State { held: given, ..State::default() });
-        Self { place: Place::new(source, fetch, trusted), state, fetching: tokio::sync::Mutex::new(()) }
+        let state = Mutex::new(State { cached: given, ..State::default() });
+        Self {
+            source: KeySource::new(location, fetch, trusted),
+            state,
+            fetching: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// Gets the keys if there are none.
@@ -90,7 +94,7 @@ impl Keys {
             verdict => return verdict.map_err(invalid),
         }
         // A key of that name is there, and cannot be used for this: others of the issuer change nothing about it.
-        if kid.is_some_and(|kid| keys.has_kid(kid)) || self.place.is_fixed() {
+        if kid.is_some_and(|kid| keys.has_kid(kid)) || self.source.is_fixed() {
             return Err(invalid(JwsError::NoKey));
         }
         // No name is such a byte, so that a token without a name is not one with another.
@@ -110,26 +114,20 @@ impl Keys {
     /// The keys, fetched if there are none or they are not fresh. Stale ones do while others fetch, or the issuer does
     /// not answer.
     async fn current(&self, now: SystemTime) -> Result<Arc<KeySet>, Unavailable> {
-        let held = self.lock().held.clone();
-        let Some(held) = held.filter(|held| held.serves(now)) else {
+        let cached = self.lock().cached.clone();
+        let Some(cached) = cached.filter(|cached| cached.serves(now)) else {
             let _fetching = self.fetching.lock().await;
             // Somebody else may have fetched them in the meantime.
-            if let Some(held) = self.lock().held.clone().filter(|held| held.serves(now)) {
-                return Ok(held.keys);
+            if let Some(cached) = self.lock().cached.clone().filter(|cached| cached.serves(now)) {
+                return Ok(cached.keys);
             }
             return self.fetch_now(now).await;
         };
-        if held.is_fresh(now) {
-            return Ok(held.keys);
+        if cached.is_fresh(now) {
+            return Ok(cached.keys);
         }
-        let Ok(_fetching) = self.fetching.try_lock() else { return Ok(held.keys) };
-        match self.fetch_now(now).await {
-            Ok(keys) => Ok(keys),
-            Err(why) => {
-                tracing::warn!(%why, "the keys of the issuer cannot be renewed, so old ones are used");
-                Ok(held.keys)
-            }
-        }
+        let Ok(_fetching) = self.fetching.try_lock() else { return Ok(cached.keys) };
+        Ok(self.fetch_now(now).await.unwrap_or(cached.keys))
     }
 
     /// Newer keys than these, for a token that names one that is not among them. They are fetched at most once in
@@ -140,12 +138,12 @@ impl Keys {
         now: SystemTime,
     ) -> Result<Option<Arc<KeySet>>, Unavailable> {
         let _fetching = self.fetching.lock().await;
-        let (held, failure) = {
+        let (cached, failure) = {
             let state = self.lock();
-            (state.held.clone(), state.paused(now).then(|| state.failure.clone()))
+            (state.cached.clone(), state.paused(now).then(|| state.failure.clone()))
         };
-        match held {
-            Some(held) if !Arc::ptr_eq(&held.keys, known) => return Ok(Some(held.keys)),
+        match cached {
+            Some(cached) if !Arc::ptr_eq(&cached.keys, known) => return Ok(Some(cached.keys)),
             _ => {}
         }
         match failure {
@@ -166,18 +164,20 @@ impl Keys {
         if let Some(why) = failure {
             return Err(self.unavailable(why, now));
         }
-        let fetched = self.place.fetch_keys().await;
+        let fetched = self.source.fetch_keys().await;
         let mut state = self.lock();
         state.tried = Some(now);
         match fetched {
             Ok((keys, fresh)) => {
                 let keys = Arc::new(keys);
-                state.held = Some(Held { keys: Arc::clone(&keys), fresh_until: Some(now + fresh) });
+                state.cached = Some(CachedKeys { keys: Arc::clone(&keys), fresh_until: Some(now + fresh) });
                 state.failure = None;
                 Ok(keys)
             }
             Err(why) => {
-                tracing::warn!(%why, "the keys of the issuer cannot be fetched");
+                // Told once for each try, however many tokens come in between.
+                let old_keys_used = state.cached.as_ref().is_some_and(|cached| cached.serves(now));
+                tracing::warn!(%why, old_keys_used, "the keys of the issuer cannot be fetched");
                 state.failure = Some(why.clone());
                 drop(state);
                 Err(self.unavailable(why, now))
@@ -196,7 +196,7 @@ impl Keys {
     }
 }
 
-impl Held {
+impl CachedKeys {
     fn is_fresh(&self, now: SystemTime) -> bool {
         self.fresh_until.is_none_or(|until| now < until)
     }
@@ -234,7 +234,7 @@ fn invalid(error: JwsError) -> VerifyError {
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keys").field(&self.place.to_string()).finish()
+        f.debug_tuple("Keys").field(&self.source.to_string()).finish()
     }
 }
 

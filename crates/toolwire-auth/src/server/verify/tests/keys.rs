@@ -232,3 +232,24 @@ async fn warming_up_gets_the_keys_or_says_why_not() {
     let away = prepared(Jwt::at(KEYS).fetch(Web::default()));
     assert_eq!(away.warm_up().await.unwrap_err().to_string(), "nobody answers");
 }
+
+#[tokio::test]
+async fn an_outage_is_told_once_for_each_try_and_not_for_each_token() {
+    let key = key();
+    let web = Web::default().page(KEYS, &set(&[&key]));
+    let jwt = prepared(Jwt::at(KEYS).fetch(web.clone()));
+    assert!(accepts(&jwt, &key, NOW).await);
+    web.take_down(KEYS);
+    let warnings = Warnings::default();
+    let listening = tracing::subscriber::set_default(warnings.clone());
+    let stale = NOW + MIN_FRESH.as_secs();
+    for _ in 0..10 {
+        assert!(accepts(&jwt, &key, stale).await, "old keys do");
+    }
+    assert_eq!((warnings.count(), web.times_asked(KEYS)), (1, 2));
+    for _ in 0..10 {
+        assert!(accepts(&jwt, &key, stale + FETCH_PAUSE.as_secs()).await);
+    }
+    assert_eq!((warnings.count(), web.times_asked(KEYS)), (2, 3));
+    drop(listening);
+}

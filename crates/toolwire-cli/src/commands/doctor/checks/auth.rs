@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use toolwire::auth::client::{AuthError, AuthErrorKind, Step, store::StoreErrorKind};
+use toolwire::auth::client::{AuthError, AuthErrorKind, Notice, Step, store::StoreErrorKind};
 
 use super::super::{
     case::{Auth, Case},
@@ -123,7 +123,7 @@ pub(super) fn warnings(case: &Case) -> Vec<Finding> {
             let request = hop.request.clone().unwrap_or_default();
             format!("{request} {}", hop.detail).trim_start().to_owned()
         };
-        if hop.verdict == "warning" && hop.detail.contains("final slash") {
+        if hop.notice == Some(Notice::IssuerSlash) {
             let text = "the issuer is spelled with a final slash more, or less, than its metadata have";
             let finding = Finding::new(Problem::IssuerSlash, text).evidence([line()]);
             findings.push(
@@ -131,7 +131,7 @@ pub(super) fn warnings(case: &Case) -> Vec<Finding> {
                     .fix("spell it alike in the metadata of the server and of the issuer; others refuse it"),
             );
         }
-        if hop.rule == "clock-wrong" {
+        if hop.notice == Some(Notice::ClockWrong) {
             let finding =
                 Finding::new(Problem::ClockWrong, "the clocks of this machine and of the issuer differ");
             findings

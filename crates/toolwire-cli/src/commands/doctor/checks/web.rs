@@ -96,13 +96,14 @@ pub(super) fn status(case: &Case) -> Vec<Finding> {
         401 if case.auth.as_ref().is_some_and(|auth| auth.stored != Stored::Nothing) => return Vec::new(),
         401 => {
             let finding = Finding::new(Problem::AuthNeeded, "the server wants to know who is calling");
-            let can_log_in = case
-                .auth
-                .as_ref()
-                .and_then(|auth| auth.walk.as_ref())
-                .is_some_and(|walk| walk.outcome.is_ok());
-            let finding =
-                if can_log_in { finding.fix(format!("toolwire login {}", case.name)) } else { finding };
+            let finding = match case.auth.as_ref().and_then(|auth| Some(&auth.walk.as_ref()?.outcome)) {
+                Some(Ok(_)) => finding.fix(format!("toolwire login {}", case.name)),
+                // It says where to log in, and nobody answers there now.
+                Some(Err(error)) if error.is_temporary() => finding
+                    .evidence([error.to_string()])
+                    .fix(format!("toolwire login {}, when that can be asked again", case.name)),
+                _ => finding,
+            };
             finding.fix(format!("toolwire doctor {} --bearer-env MY_TOKEN", case.name))
         }
         421 => host_refused(),

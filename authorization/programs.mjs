@@ -1,35 +1,8 @@
-// Checks, and the programs that they are about.
+// The programs that the checks are about.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-
-let held = 0;
-let failed = 0;
-const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-
-// Whether the run was good so far: no check at all is none.
-export const allHeld = () => failed === 0 && held > 0;
-
-export async function check(name, body) {
-  try {
-    await body();
-    held += 1;
-    print({ check: name, ok: true });
-  } catch (error) {
-    failed += 1;
-    print({ check: name, ok: false, error: String(error?.message ?? error) });
-  }
-}
-
-// What hangs must fail the run.
-export function giveUpAfter(milliseconds) {
-  const late = () => {
-    print({ check: 'finished in time', ok: false, error: `still running after ${milliseconds} ms` });
-    process.exit(1);
-  };
-  setTimeout(late, milliseconds).unref();
-}
 
 const children = new Set();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));

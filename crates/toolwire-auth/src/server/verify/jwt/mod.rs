@@ -1,19 +1,20 @@
 //! Tokens that say for themselves who they stand for (RFC 9068, and what came before it).
 
-use std::{fmt, sync::Arc, time::SystemTime};
+mod check;
 
-use serde_json::{Map, Value};
+use std::{fmt, time::SystemTime};
+
 use toolwire_transport::BoxFuture;
 
 use super::{
-    Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, Unavailable, Verified, Verify,
-    VerifyError, claims,
-    jwks::{Keys, Source},
+    PresentedToken, Setting, SettingError, Unavailable, Verified, Verify, VerifyError,
+    asking::Asking,
+    jwks::{KeyLocation, Keys},
 };
 use crate::{
     Endpoint, Issuer, Origins,
-    fetch::{Fetch, Guarded},
-    jose::{Algorithm, Compact, Header, JwsError, KeySet, PublicKey},
+    fetch::Fetch,
+    jose::{Algorithm, KeySet, PublicKey},
 };
 
 /// Verifies signed tokens (JWT) with the keys of their issuer.
@@ -35,7 +36,7 @@ use crate::{
 #[must_use]
 #[derive(Debug)]
 pub struct Jwt {
-    place: Place,
+    configured: ConfiguredKeys,
     audiences: Vec<String>,
     algorithms: Vec<Algorithm>,
     issuers: Vec<TokenIssuer>,
@@ -44,13 +45,12 @@ pub struct Jwt {
     scope_prefix: String,
     strict_type: bool,
     clients: Vec<String>,
-    trusted: Vec<String>,
-    fetch: Option<Arc<dyn Fetch>>,
+    asking: Asking,
     prepared: Option<Prepared>,
 }
 
 /// Where the keys are, in the words of the application.
-enum Place {
+enum ConfiguredKeys {
     Discovered,
     At(String),
     Keys(String),
@@ -73,22 +73,22 @@ struct Prepared {
 impl Jwt {
     /// Finds the keys by the metadata of the issuer.
     pub fn discovered() -> Self {
-        Self::new(Place::Discovered)
+        Self::new(ConfiguredKeys::Discovered)
     }
 
     /// Gets the keys from this address.
     pub fn at(url: impl Into<String>) -> Self {
-        Self::new(Place::At(url.into()))
+        Self::new(ConfiguredKeys::At(url.into()))
     }
 
     /// Uses these keys, a JWK set in JSON, and no network.
     pub fn keys(jwks: impl Into<String>) -> Self {
-        Self::new(Place::Keys(jwks.into()))
+        Self::new(ConfiguredKeys::Keys(jwks.into()))
     }
 
-    fn new(place: Place) -> Self {
+    fn new(configured: ConfiguredKeys) -> Self {
         Self {
-            place,
+            configured,
             audiences: Vec::new(),
             algorithms: Algorithm::ALL.to_vec(),
             issuers: Vec::new(),
@@ -97,8 +97,7 @@ impl Jwt {
             scope_prefix: String::new(),
             strict_type: false,
             clients: Vec::new(),
-            trusted: Vec::new(),
-            fetch: None,
+            asking: Asking::default(),
             prepared: None,
         }
     }
@@ -175,7 +174,7 @@ impl Jwt {
 
     /// Fetches keys with this, for proxies and certificates of one's own.
     pub fn fetch(mut self, fetch: impl Fetch + 'static) -> Self {
-        self.fetch = Some(Arc::new(fetch));
+        self.asking.with(fetch);
         self
     }
 
@@ -191,113 +190,24 @@ impl Jwt {
             .ok_or_else(|| Unavailable::new("the verifier was not prepared by a guard").into())
     }
 
-    async fn check(&self, token: &PresentedToken, now: SystemTime) -> Result<Verified, VerifyError> {
-        let prepared = self.prepared()?;
-        let parsed = Compact::parse(token.expose()).map_err(|why| Invalid::new(why.to_string()))?;
-        let header = parsed.header();
-        if !self.algorithms.contains(&header.algorithm()) {
-            return Err(Invalid::new(JwsError::Algorithm.to_string()).into());
-        }
-        let says_access = self.check_type(header)?;
-        let payload = prepared.keys.verify(&parsed, now).await?;
-        let claims = payload.object().map_err(|why| Invalid::new(why.to_string()))?;
-        if !says_access {
-            claims::is_access_token(&claims)?;
-        }
-        Ok(self.judge(claims, &prepared.resource, now)?)
-    }
-
-    /// Whether a token says by its type that it is an access token. What says that it is something else is refused.
-    fn check_type(&self, header: &Header) -> Result<bool, Invalid> {
-        match header.typ() {
-            _ if header.is_type("at+jwt") => Ok(true),
-            _ if self.strict_type => Err(Invalid::new("its type is not at+jwt")),
-            None => Ok(false),
-            Some(_) if header.is_type("JWT") => Ok(false),
-            Some(_) => Err(Invalid::new("its type is that of another kind of token")),
-        }
-    }
-
-    fn judge(
-        &self,
-        claims: Map<String, Value>,
-        resource: &str,
-        now: SystemTime,
-    ) -> Result<Verified, Invalid> {
-        let issuer =
-            claims::text(&claims, "iss")?.ok_or_else(|| Invalid::new("it names no issuer"))?.to_owned();
-        let known = self.issuers.iter().find(|known| known.text == issuer);
-        let known = known.ok_or_else(|| Invalid::new("it names another issuer"))?;
-        if let Some((claim, tenant)) = &known.claim
-            && claims.get(claim).and_then(Value::as_str) != Some(tenant)
-        {
-            return Err(Invalid::new(format!("its claim {claim} is not that of its issuer")));
-        }
-        let expires = claims::times(&claims, now)?.ok_or_else(|| Invalid::new("it has no expiry"))?;
-        let client = claims::client(&claims)?.map(str::to_owned);
-        let audience = self.check_audience(&claims, client.as_deref(), resource)?;
-        let subject = self.subject_of(&claims, client.as_deref())?;
-        let scopes = claims::scopes(&claims, &self.scopes)?;
-        let bound = claims::bound_to(&claims)?.map(str::to_owned);
-        let mut verified =
-            Verified::new(subject, audience, Expiry::At(expires)).issuer(issuer).scopes(scopes);
-        verified.client_id = client;
-        verified.key = bound;
-        Ok(verified.claims(claims))
-    }
-
-    fn check_audience(
-        &self,
-        claims: &Map<String, Value>,
-        client: Option<&str>,
-        resource: &str,
-    ) -> Result<Audience, Invalid> {
-        match claims::audience(claims)? {
-            Some(Audience::Is(named)) => {
-                if named.iter().any(|one| one == resource || self.audiences.contains(one)) {
-                    Ok(Audience::Is(named))
-                } else {
-                    Err(Invalid::new("it is for another audience"))
-                }
-            }
-            _ if client.is_some_and(|client| self.clients.iter().any(|known| known == client)) => {
-                tracing::info!("a token without an audience was accepted by its client, as configured");
-                Ok(Audience::Vouched)
-            }
-            _ => Err(Invalid::new("it names no audience")),
-        }
-    }
-
-    fn subject_of(&self, claims: &Map<String, Value>, client: Option<&str>) -> Result<String, Invalid> {
-        let named = self.subject.as_deref().unwrap_or("sub");
-        match claims.get(named) {
-            Some(Value::String(subject)) if !subject.is_empty() => Ok(subject.clone()),
-            Some(_) => Err(Invalid::new(format!("its claim {named} is not a name"))),
-            None if self.subject.is_some() => Err(Invalid::new(format!("it has no claim {named}"))),
-            None => client
-                .map(str::to_owned)
-                .ok_or_else(|| Invalid::new("it names neither a subject nor a client")),
-        }
-    }
-
-    fn source(&self, setting: &Setting, trusted: &Origins) -> Result<Source, SettingError> {
-        match &self.place {
-            Place::Discovered => {
+    fn location(&self, setting: &Setting, trusted: &Origins) -> Result<KeyLocation, SettingError> {
+        match &self.configured {
+            ConfiguredKeys::Discovered => {
                 let issuer = Issuer::parse(setting.issuer())
                     .map_err(|why| SettingError::new(format!("the issuer {:?} {why}", setting.issuer())))?;
                 Endpoint::parse_trusting(issuer.as_str(), trusted)
                     .map_err(|why| SettingError::new(format!("the issuer {issuer} {why}")))?;
-                Ok(Source::Discovered(issuer))
+                Ok(KeyLocation::Discovered(issuer))
             }
-            Place::At(url) => Endpoint::parse_trusting(url, trusted)
-                .map(Source::At)
+            ConfiguredKeys::At(url) => Endpoint::parse_trusting(url, trusted)
+                .map(KeyLocation::At)
                 .map_err(|why| SettingError::new(format!("the address of the keys {why}"))),
-            Place::Keys(text) => {
+            ConfiguredKeys::Keys(text) => {
                 let keys =
                     KeySet::parse(text).map_err(|why| SettingError::new(format!("the keys: {why}")))?;
                 let fits = |key: &PublicKey| self.algorithms.iter().any(|algorithm| key.fits(*algorithm));
                 if keys.keys().iter().any(fits) {
-                    Ok(Source::Fixed(keys))
+                    Ok(KeyLocation::Fixed(keys))
                 } else {
                     Err(SettingError::new("none of the keys fits an algorithm that is accepted"))
                 }
@@ -319,18 +229,15 @@ impl Verify for Jwt {
                 "an issuer of tokens is empty, or a pattern has not exactly one {claim} and a list of tenants",
             ));
         }
-        let trusted = Origins::parse(self.trusted.iter().map(String::as_str))
-            .map_err(|why| SettingError::new(format!("an origin that is trusted {why}")))?;
-        let source = self.source(setting, &trusted)?;
-        let fetch = self.fetch.clone().unwrap_or_else(|| Arc::new(Guarded::new().trust(trusted.clone())));
-        let keys = Keys::new(source, fetch, trusted);
+        let (trusted, fetch) = self.asking.ready()?;
+        let location = self.location(setting, &trusted)?;
+        let keys = Keys::new(location, fetch, trusted);
         self.prepared = Some(Prepared { resource: setting.resource().to_owned(), keys });
         Ok(())
     }
 
     fn may_know(&self, token: &PresentedToken) -> bool {
-        let claimed = Compact::parse(token.expose()).ok().and_then(|token| token.claimed_issuer());
-        claimed.is_some_and(|claimed| self.issuers.iter().any(|known| known.text == claimed))
+        token.claimed_issuer().is_some_and(|claimed| self.issuers.iter().any(|known| known.text == claimed))
     }
 
     fn verify<'a>(
@@ -378,12 +285,12 @@ impl DangerousJwt {
 
     /// Fetches from this origin wherever it is, and without TLS if its URL says so.
     pub fn trust_origin(mut self, origin: impl Into<String>) -> Jwt {
-        self.0.trusted.push(origin.into());
+        self.0.asking.trust(origin);
         self.0
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ConfiguredKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Discovered => "Discovered",

@@ -25,12 +25,12 @@ pub const MAX_SEEN_AGE: Duration = Duration::from_secs(60);
 /// The text itself is kept for that, and wiped when the first token is put here after it has expired. A digest in its place
 /// would have to be one that nobody can find two texts for; SHA-256 is more than twenty operations for each byte where the
 /// processor has none of its own for it. A quick hash, and a comparison of everything, are less than one.
-pub(crate) struct Seen<T> {
+pub(crate) struct TokenCache<T> {
     hash: QuickHash,
-    kept: Mutex<Kept<T>>,
+    kept: Mutex<Entries<T>>,
 }
 
-struct Kept<T> {
+struct Entries<T> {
     /// By their hashes. Should two have the same one, which is chance, the later takes the place of the earlier.
     found: HashMap<u64, Entry<T>, QuickHash>,
     /// The hashes in the order in which they came; the first go when there are too many. One that came again is here
@@ -46,10 +46,10 @@ struct Entry<T> {
     until: SystemTime,
 }
 
-impl<T: Clone> Seen<T> {
+impl<T: Clone> TokenCache<T> {
     /// Remembers nothing yet.
     pub(crate) fn new() -> Self {
-        let kept = Kept { found: HashMap::default(), order: VecDeque::new(), bytes: 0 };
+        let kept = Entries { found: HashMap::default(), order: VecDeque::new(), bytes: 0 };
         Self { hash: QuickHash::default(), kept: Mutex::new(kept) }
     }
 
@@ -91,12 +91,12 @@ impl<T: Clone> Seen<T> {
         kept.found.insert(hash, Entry { text: Zeroizing::new(text.into()), found, until });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
+    fn lock(&self) -> MutexGuard<'_, Entries<T>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Entries<T> {
     fn remove(&mut self, hash: u64) {
         if let Some(entry) = self.found.remove(&hash) {
             self.bytes -= entry.text.len();
@@ -104,16 +104,16 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T: Clone> Default for Seen<T> {
+impl<T: Clone> Default for TokenCache<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> fmt::Debug for Seen<T> {
+impl<T> fmt::Debug for TokenCache<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        write!(f, "Seen({} tokens)", kept.found.len())
+        write!(f, "TokenCache({} tokens)", kept.found.len())
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_token_is_remembered_for_a_minute_and_never_beyond_its_end() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         seen.put(&token(1), "long", at(10_000), at(100));
         seen.put(&token(2), "short", at(110), at(100));
         seen.put(&token(3), "over", at(100), at(100));
@@ -147,14 +147,14 @@ mod tests {
 
     #[test]
     fn nothing_is_believed_when_the_clock_was_set_back() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         seen.put(&token(1), (), at(10_000), at(5_000));
         assert_eq!(seen.get(&token(1), at(4_000)), None);
     }
 
     #[test]
     fn there_are_never_more_than_the_limit_and_the_first_go_first() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         for round in 0..3 {
             for number in 0..MAX_SEEN + 10 {
                 seen.put(&token(number), round, at(1_000), at(100));
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn one_token_that_comes_again_and_again_takes_one_place() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         for time in 0..10 * MAX_SEEN as u64 {
             seen.put(&token(1), time, at(time + 1), at(time));
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn only_the_very_same_text_is_known() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         let text = "Bearer ".to_owned() + &"abcdefgh".repeat(20) + "xyz";
         seen.put(text.as_bytes(), (), at(1_000), at(100));
         assert!(seen.get(text.as_bytes(), at(100)).is_some());
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_texts_together_never_have_more_bytes_than_the_limit() {
-        let seen = Seen::new();
+        let seen = TokenCache::new();
         let long = |number: usize| format!("{number:>16384}").into_bytes();
         for number in 0..MAX_SEEN {
             seen.put(&long(number), number, at(1_000), at(100));

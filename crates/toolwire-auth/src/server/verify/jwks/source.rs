@@ -3,8 +3,7 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode, header};
-use serde_json::{Map, Value};
-use toolwire_protocol::RawJson;
+use serde_json::Value;
 use url::Url;
 
 use super::{MAX_FRESH, MIN_FRESH};
@@ -12,11 +11,12 @@ use crate::{
     Endpoint, Issuer, Origins,
     fetch::{Fetch, NamedBy, Reach, Request, Response, Zone},
     jose::KeySet,
+    metadata,
 };
 
 /// Where the keys of an issuer are.
 #[derive(Clone)]
-pub(in crate::server::verify) enum Source {
+pub(in crate::server::verify) enum KeyLocation {
     /// Here.
     Fixed(KeySet),
     /// At this address.
@@ -26,8 +26,8 @@ pub(in crate::server::verify) enum Source {
 }
 
 /// A source of keys, and what is needed to fetch them.
-pub(super) struct Place {
-    source: Source,
+pub(super) struct KeySource {
+    location: KeyLocation,
     fetch: Arc<dyn Fetch>,
     trusted: Origins,
     /// How far inside the network the issuer may lead.
@@ -51,29 +51,29 @@ impl Failure {
     }
 }
 
-impl Place {
-    pub(super) fn new(source: Source, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
-        let url = match &source {
-            Source::Fixed(_) => None,
-            Source::At(place) => Some(place.url().clone()),
-            Source::Discovered(issuer) => Url::parse(issuer.as_str()).ok(),
+impl KeySource {
+    pub(super) fn new(location: KeyLocation, fetch: Arc<dyn Fetch>, trusted: Origins) -> Self {
+        let url = match &location {
+            KeyLocation::Fixed(_) => None,
+            KeyLocation::At(place) => Some(place.url().clone()),
+            KeyLocation::Discovered(issuer) => Url::parse(issuer.as_str()).ok(),
         };
         // Of an issuer without an address nothing is fetched.
         let reach = url.map_or_else(|| Reach::within(Zone::Public), |url| Reach::of(&url));
-        Self { source, fetch, trusted, reach }
+        Self { location, fetch, trusted, reach }
     }
 
     /// Whether the keys are those that were given.
     pub(super) const fn is_fixed(&self) -> bool {
-        matches!(self.source, Source::Fixed(_))
+        matches!(self.location, KeyLocation::Fixed(_))
     }
 
     /// The keys, and for how long they are fresh.
     pub(super) async fn fetch_keys(&self) -> Result<(KeySet, Duration), Cow<'static, str>> {
-        let (place, named_by) = match &self.source {
-            Source::Fixed(keys) => return Ok((keys.clone(), MAX_FRESH)),
-            Source::At(place) => (place.clone(), NamedBy::Application),
-            Source::Discovered(issuer) => (self.discover(issuer).await?, NamedBy::Peer),
+        let (place, named_by) = match &self.location {
+            KeyLocation::Fixed(keys) => return Ok((keys.clone(), MAX_FRESH)),
+            KeyLocation::At(place) => (place.clone(), NamedBy::Application),
+            KeyLocation::Discovered(issuer) => (self.discover(issuer).await?, NamedBy::Peer),
         };
         let response = self.get(place.clone(), named_by).await?;
         if response.status != StatusCode::OK {
@@ -91,9 +91,9 @@ impl Place {
     /// Where the metadata of the issuer say that its keys are.
     async fn discover(&self, issuer: &Issuer) -> Result<Endpoint, Cow<'static, str>> {
         let mut failure = Failure::Nothing;
-        for place in places(issuer) {
-            let place = Endpoint::parse_trusting(&place, &self.trusted)
-                .map_err(|why| format!("the issuer {issuer} cannot be asked, since it {why}"))?;
+        let places = metadata::places(issuer, &self.trusted)
+            .map_err(|why| format!("the issuer {issuer} cannot be asked, since it {why}"))?;
+        for place in places {
             let response = match self.get(place.clone(), NamedBy::Application).await {
                 Ok(response) => response,
                 Err(why) => {
@@ -105,9 +105,9 @@ impl Place {
                 failure.was(Failure::Away(format!("{place} answered {}", response.status.as_u16()).into()));
             }
             // What is not metadata rules out itself.
-            let metadata = object(&response.body).filter(|_| response.status == StatusCode::OK);
-            let Some(metadata) = metadata else { continue };
-            let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+            let document = metadata::object(&response.body).filter(|_| response.status == StatusCode::OK);
+            let Some(document) = document else { continue };
+            let text = |name: &str| document.get(name).and_then(Value::as_str);
             match (text("issuer"), text("jwks_uri")) {
                 (Some(found), _) if found != issuer.as_str() => failure.was(Failure::Unfit(format!(
                     "the issuer was configured as {issuer}, and {place} is about {found:?}: configure it as it names \
@@ -134,28 +134,6 @@ impl Place {
     }
 }
 
-fn object(body: &[u8]) -> Option<Map<String, Value>> {
-    RawJson::parse(std::str::from_utf8(body).ok()?).ok()?.decode().ok()
-}
-
-/// Where the metadata of an issuer may be (RFC 8414, and OpenID Connect): never the root for one with a path.
-fn places(issuer: &Issuer) -> Vec<String> {
-    let text = issuer.as_str();
-    let after_scheme = text.find("://").map_or(0, |at| at + 3);
-    let path_at =
-        text.get(after_scheme..).and_then(|rest| rest.find('/')).map_or(text.len(), |at| after_scheme + at);
-    let (origin, path) = text.split_at(path_at);
-    let path = path.strip_suffix('/').unwrap_or(path);
-    let mut places = vec![
-        format!("{origin}/.well-known/oauth-authorization-server{path}"),
-        format!("{origin}/.well-known/openid-configuration{path}"),
-    ];
-    if !path.is_empty() {
-        places.push(format!("{origin}{path}/.well-known/openid-configuration"));
-    }
-    places
-}
-
 /// How long an answer may be kept: `max-age`, within bounds.
 fn freshness(headers: &HeaderMap) -> Duration {
     let mut seconds = None;
@@ -173,12 +151,12 @@ fn freshness(headers: &HeaderMap) -> Duration {
     Duration::from_secs(seconds.unwrap_or_default()).clamp(MIN_FRESH, MAX_FRESH)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Source::Fixed(keys) => write!(f, "{} keys", keys.keys().len()),
-            Source::At(place) => place.fmt(f),
-            Source::Discovered(issuer) => issuer.fmt(f),
+        match &self.location {
+            KeyLocation::Fixed(keys) => write!(f, "{} keys", keys.keys().len()),
+            KeyLocation::At(place) => place.fmt(f),
+            KeyLocation::Discovered(issuer) => issuer.fmt(f),
         }
     }
 }
@@ -202,27 +180,5 @@ mod tests {
         assert_eq!(fresh(&["max-age=99999999999"]), 86_400);
         assert_eq!(fresh(&["max-age=-1"]), 300);
         assert_eq!(fresh(&["max-age=x"]), 300);
-    }
-
-    #[test]
-    fn metadata_are_looked_for_in_the_order_of_the_specification() {
-        let places = |text: &str| places(&Issuer::parse(text).unwrap());
-        for root in ["https://a.example", "https://a.example/"] {
-            assert_eq!(
-                places(root),
-                [
-                    "https://a.example/.well-known/oauth-authorization-server",
-                    "https://a.example/.well-known/openid-configuration"
-                ]
-            );
-        }
-        assert_eq!(
-            places("https://a.example:8443/t/1"),
-            [
-                "https://a.example:8443/.well-known/oauth-authorization-server/t/1",
-                "https://a.example:8443/.well-known/openid-configuration/t/1",
-                "https://a.example:8443/t/1/.well-known/openid-configuration"
-            ]
-        );
     }
 }
