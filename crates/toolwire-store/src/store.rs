@@ -1,0 +1,87 @@
+//! The parts of a store together.
+
+use std::sync::Arc;
+
+use crate::{Bus, EventLog, NonceStore, SessionStore, TaskStore};
+
+/// All that a server keeps. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    tasks: Arc<dyn TaskStore>,
+    sessions: Arc<dyn SessionStore>,
+    log: Arc<dyn EventLog>,
+    bus: Arc<dyn Bus>,
+    nonces: Arc<dyn NonceStore>,
+    durable: bool,
+    shared: bool,
+}
+
+impl Store {
+    /// A store of these parts, of which nothing is promised yet: see [`durable`](Self::durable) and
+    /// [`shared`](Self::shared). The bus has to carry the wakes of all other parts.
+    pub fn new(
+        tasks: Arc<dyn TaskStore>,
+        sessions: Arc<dyn SessionStore>,
+        log: Arc<dyn EventLog>,
+        bus: Arc<dyn Bus>,
+        nonces: Arc<dyn NonceStore>,
+    ) -> Self {
+        Self { tasks, sessions, log, bus, nonces, durable: false, shared: false }
+    }
+
+    /// What it has acknowledged is there after a restart.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// Other nodes use it, too.
+    #[must_use]
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// Keeps tasks somewhere else.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: Arc<dyn TaskStore>) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    /// The tasks.
+    pub fn tasks(&self) -> &Arc<dyn TaskStore> {
+        &self.tasks
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> &Arc<dyn SessionStore> {
+        &self.sessions
+    }
+
+    /// The events.
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.log
+    }
+
+    /// The wakes.
+    pub fn bus(&self) -> &Arc<dyn Bus> {
+        &self.bus
+    }
+
+    /// What may be used once.
+    pub fn nonces(&self) -> &Arc<dyn NonceStore> {
+        &self.nonces
+    }
+
+    /// Whether what it has acknowledged is there after a restart.
+    pub fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    /// Whether other nodes use it, too.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+}
