@@ -16,6 +16,8 @@
 
 mod bus;
 mod error;
+#[doc(hidden)]
+pub mod hex;
 mod ids;
 mod life;
 pub mod limits;
@@ -24,6 +26,7 @@ mod nonce;
 mod session;
 mod store;
 mod task;
+mod topic;
 mod version;
 
 use std::pin::Pin;
