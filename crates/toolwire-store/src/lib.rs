@@ -1,6 +1,6 @@
 //! Where a server keeps what must outlive a request, a connection or the process: tasks, sessions, streams, nonces.
 //!
-//! This crate has the traits, the records and a store in memory. A [`Store`] is a set of five parts, of one
+//! This crate has the traits, the records and a [store in memory](memory). A [`Store`] is a set of five parts, of one
 //! maker or of several:
 //!
 //! * [`TaskStore`]: long work, who does it, and what it has come to;
@@ -22,6 +22,7 @@ mod ids;
 mod life;
 pub mod limits;
 mod log;
+pub mod memory;
 mod nonce;
 mod session;
 mod store;

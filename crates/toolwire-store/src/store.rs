@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Bus, EventLog, NonceStore, SessionStore, TaskStore};
+use crate::{Bus, EventLog, NonceStore, SessionStore, TaskStore, memory::MemoryStore};
 
 /// All that a server keeps. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,6 +17,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// A store in memory, with the limits that are the default.
+    pub fn memory() -> Self {
+        MemoryStore::default().store()
+    }
+
     /// A store of these parts, of which nothing is promised yet: see [`durable`](Self::durable) and
     /// [`shared`](Self::shared). The bus has to carry the wakes of all other parts.
     pub fn new(

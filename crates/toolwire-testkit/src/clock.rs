@@ -7,7 +7,7 @@ use std::{
 
 use toolwire_client::Clock;
 
-/// A [`Clock`] that stands still until it is told to go on. Clones are the same clock.
+/// A [`Clock`] that stands still until it is told to go on. Clones are the same clock. Stores in memory can go by it, too.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,6 +41,16 @@ impl FakeClock {
 impl Default for FakeClock {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What a [`FakeClock`] shows to stores when it is new: a moment in 2027.
+const BEGAN_MS: u64 = 1_800_000_000_000;
+
+impl toolwire_store::memory::Clock for FakeClock {
+    fn now_ms(&self) -> u64 {
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner).as_millis();
+        BEGAN_MS.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
     }
 }
 

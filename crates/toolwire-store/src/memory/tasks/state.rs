@@ -1,0 +1,243 @@
+//! All tasks, and the indexes by which they are found.
+
+use std::{
+    collections::{BTreeSet, HashMap, hash_map},
+    sync::Arc,
+};
+
+use super::{super::MemoryLimits, record::Record};
+use crate::{Claim, KeyId, Owner, Quota, StoreError, TaskId, Topic};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    tasks: HashMap<TaskId, Stored>,
+    /// By owner, and then by age.
+    owned: BTreeSet<(Owner, u64, TaskId)>,
+    /// What can be claimed, now or later, by what a node needs for it.
+    due: HashMap<Arc<Needs>, BTreeSet<Due>>,
+    expiry: BTreeSet<(u64, TaskId)>,
+    /// How many tasks of each quota have not ended.
+    open: HashMap<Quota, usize>,
+    bytes: usize,
+    /// Numbers the tasks in the order of their creation, so that of two that are due the older one comes first.
+    created: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    record: Record,
+    needs: Arc<Needs>,
+    number: u64,
+    /// What the indexes have.
+    due_ms: Option<u64>,
+    until_ms: u64,
+    weight: usize,
+    counted: bool,
+}
+
+/// When, which of several at that time, and who.
+type Due = (u64, u64, TaskId);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Needs {
+    tool: String,
+    revision: u32,
+    format: u32,
+    key: Option<KeyId>,
+}
+
+impl Needs {
+    fn of(record: &Record) -> Self {
+        let request = &record.request;
+        Self {
+            tool: request.tool.clone(),
+            revision: request.revision,
+            format: record.format,
+            key: record.key,
+        }
+    }
+
+    fn are_met_by(&self, claim: &Claim) -> bool {
+        let serves = |(tool, revision): &(String, u32)| *tool == self.tool && *revision == self.revision;
+        self.format <= claim.format
+            && self.key.is_none_or(|key| claim.keys.contains(&key))
+            && claim.serves.iter().any(serves)
+    }
+}
+
+impl State {
+    pub(super) fn get(&self, id: &TaskId, now: u64) -> Option<&Record> {
+        self.tasks.get(id).map(|stored| &stored.record).filter(|record| !record.has_expired(now))
+    }
+
+    pub(super) fn of(&self, owner: &Owner, id: &TaskId, now: u64) -> Option<&Record> {
+        self.get(id, now).filter(|record| record.owner == *owner)
+    }
+
+    /// Whether its name is taken, also by one that nobody sees any more.
+    pub(super) fn is_known(&self, id: &TaskId) -> bool {
+        self.tasks.contains_key(id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is room for a new task, and for this many bytes more.
+    pub(super) fn has_room_for(
+        &self,
+        record: &Record,
+        limit: usize,
+        limits: &MemoryLimits,
+    ) -> Result<(), StoreError> {
+        if self.open.get(&record.quota).is_some_and(|open| *open >= limit) || limit == 0 {
+            return Err(StoreError::Full("open tasks of this caller"));
+        }
+        if self.tasks.len() >= limits.tasks {
+            return Err(StoreError::Full("tasks in memory"));
+        }
+        self.has_room(record.weight(), limits)
+    }
+
+    pub(super) fn has_room(&self, more: usize, limits: &MemoryLimits) -> Result<(), StoreError> {
+        if more > 0 && self.bytes.saturating_add(more) > limits.task_bytes {
+            return Err(StoreError::Full("bytes of tasks in memory"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert(&mut self, id: TaskId, record: Record) {
+        self.created += 1;
+        self.owned.insert((record.owner, record.life.created_ms, id));
+        let needs = Arc::new(Needs::of(&record));
+        let number = self.created;
+        let stored = Stored { record, needs, number, due_ms: None, until_ms: 0, weight: 0, counted: false };
+        self.tasks.insert(id, stored);
+        self.update(&id, |_| ());
+    }
+
+    /// Changes a task that is there, and what the indexes have of it.
+    pub(super) fn update<T>(&mut self, id: &TaskId, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        let stored = self.tasks.get_mut(id)?;
+        let done = change(&mut stored.record);
+        let (before, after) = (stored.due_ms, stored.record.due_ms);
+        stored.due_ms = after;
+        let (number, needs) = (stored.number, stored.needs.clone());
+        let until = std::mem::replace(&mut stored.until_ms, stored.record.life.expires_ms());
+        if until != stored.until_ms {
+            self.expiry.remove(&(until, *id));
+            self.expiry.insert((stored.until_ms, *id));
+        }
+        let weight = std::mem::replace(&mut stored.weight, stored.record.weight());
+        self.bytes = self.bytes - weight + stored.weight;
+        let counts = !stored.record.has_ended();
+        let counted = std::mem::replace(&mut stored.counted, counts);
+        let quota = stored.record.quota;
+        match (counted, counts) {
+            (false, true) => *self.open.entry(quota).or_default() += 1,
+            (true, false) => self.count_down(quota),
+            _ => {}
+        }
+        if before != after {
+            self.requeue(&needs, *id, number, before, after);
+        }
+        Some(done)
+    }
+
+    fn requeue(
+        &mut self,
+        needs: &Arc<Needs>,
+        id: TaskId,
+        number: u64,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) {
+        let queue = self.due.entry(needs.clone()).or_default();
+        if let Some(due) = before {
+            queue.remove(&(due, number, id));
+        }
+        if let Some(due) = after {
+            queue.insert((due, number, id));
+        }
+        if queue.is_empty() {
+            self.due.remove(needs);
+        }
+    }
+
+    fn count_down(&mut self, quota: Quota) {
+        if let hash_map::Entry::Occupied(mut open) = self.open.entry(quota) {
+            *open.get_mut() -= 1;
+            if *open.get() == 0 {
+                open.remove();
+            }
+        }
+    }
+
+    /// The tasks that such a claim gets, those first that have been due for the longest time.
+    pub(super) fn due(&self, claim: &Claim, now: u64) -> Vec<TaskId> {
+        let mut due: Vec<Due> = Vec::new();
+        for (_, queue) in self.due.iter().filter(|(needs, _)| needs.are_met_by(claim)) {
+            let now_due = queue.iter().take_while(|(due_ms, ..)| *due_ms <= now);
+            due.extend(now_due.filter(|(.., id)| self.get(id, now).is_some()).take(claim.max));
+        }
+        due.sort_unstable();
+        due.truncate(claim.max);
+        due.into_iter().map(|(.., id)| id).collect()
+    }
+
+    /// The tasks of an owner that come after a place, the newest first.
+    pub(super) fn owned(
+        &self,
+        owner: &Owner,
+        after: Option<(u64, TaskId)>,
+        now: u64,
+    ) -> impl Iterator<Item = (TaskId, &Record)> {
+        let (first, last) = (TaskId::from_bytes([0; 24]), TaskId::from_bytes([u8::MAX; 24]));
+        let (created, id) = after.unwrap_or((u64::MAX, last));
+        let range = self.owned.range((*owner, 0, first)..(*owner, created, id)).rev();
+        range.filter_map(move |(_, _, id)| Some((*id, self.get(id, now)?)))
+    }
+
+    /// Removes tasks that have expired, at most so many, and says which wakes to send.
+    pub(super) fn expire(&mut self, now: u64, limit: usize) -> Vec<Topic> {
+        let mut gone = Vec::new();
+        while gone.len() < limit {
+            let Some((until, id)) = self.expiry.first().copied() else { break };
+            if until > now {
+                break;
+            }
+            gone.extend(self.remove(&id));
+        }
+        gone
+    }
+
+    pub(super) fn remove(&mut self, id: &TaskId) -> Option<Topic> {
+        let stored = self.tasks.remove(id)?;
+        let record = stored.record;
+        self.owned.remove(&(record.owner, record.life.created_ms, *id));
+        self.expiry.remove(&(stored.until_ms, *id));
+        self.bytes -= stored.weight;
+        if stored.counted {
+            self.count_down(record.quota);
+        }
+        if stored.due_ms.is_some() {
+            self.requeue(&stored.needs, *id, stored.number, stored.due_ms, None);
+        }
+        Some(record.topic(*id))
+    }
+
+    /// Whether no index knows of anything.
+    #[cfg(test)]
+    pub(super) fn has_no_traces(&self) -> bool {
+        self.tasks.is_empty()
+            && self.owned.is_empty()
+            && self.due.is_empty()
+            && self.expiry.is_empty()
+            && self.open.is_empty()
+            && self.bytes == 0
+    }
+}

@@ -1,0 +1,127 @@
+//! Rules about sessions, wakes and nonces.
+
+use std::time::Duration;
+
+use toolwire_protocol::Version;
+use toolwire_store::{Quota, SessionRecord, StoreError, Topic, Wake};
+
+use super::{
+    Backend, Cut,
+    kit::{Case, LATE, LONG, SHORT, all_at_once, clients, create, json, node, random, session},
+};
+
+/// `put` with a stale `expect` is `Conflict`; a removed session stays removed for its idle time.
+pub async fn rule_19_a_session_is_replaced_only_by_who_knows_it(backend: &dyn Backend) {
+    let clients = clients(backend).await;
+    let sessions = clients[0].sessions();
+    let mut record = SessionRecord::new(session(), Version::V2025_11_25, json(r#"{"name":"ü"}"#));
+    (record.principal, record.level, record.uris) = (Some([7; 32]), 3, vec!["file:///a".into()]);
+    let key = record.key;
+    assert_eq!(sessions.get(&key).await.expect("a look"), None);
+    let rev = sessions.put(&record, None, LONG).await.expect("a new session");
+    record.rev = rev;
+    assert_eq!(clients[1].sessions().get(&key).await.expect("a look").as_ref(), Some(&record));
+    for stale in [None, Some(rev + 1), Some(rev.wrapping_sub(1))] {
+        let put = sessions.put(&record, stale, LONG).await;
+        assert!(matches!(put, Err(StoreError::Conflict)), "{stale:?}: {put:?}");
+    }
+    let puts = all_at_once(&clients, |store, number| {
+        let mut record = record.clone();
+        record.uris.push(number.to_string());
+        async move { store.sessions().put(&record, Some(rev), LONG).await }
+    });
+    let puts = puts.await;
+    assert!(puts.iter().all(|put| matches!(put, Ok(_) | Err(StoreError::Conflict))), "{puts:?}");
+    let [next] = puts.into_iter().flatten().collect::<Vec<_>>()[..] else { panic!("one succeeds") };
+    assert!(next > rev);
+    sessions.touch(&[(key, 9), (session(), 1)], LONG).await.expect("a touch");
+    sessions.touch(&[(key, 4)], LONG).await.expect("a touch");
+    let touched = sessions.get(&key).await.expect("a look").expect("it is there");
+    assert_eq!((touched.rev, touched.seen, touched.uris.len()), (next, 9, 2));
+
+    sessions.touch(&[(key, 0)], SHORT * 2).await.expect("a touch");
+    assert!(sessions.remove(&key).await.expect("a removal"));
+    assert!(!sessions.remove(&key).await.expect("a removal"), "once");
+    sessions.touch(&[(key, 0)], LONG).await.expect("a touch");
+    assert_eq!(clients[1].sessions().get(&key).await.expect("a look"), None);
+    for expect in [None, Some(next)] {
+        let put = sessions.put(&record, expect, LONG).await;
+        assert!(matches!(put, Err(StoreError::Conflict)), "it stays removed: {put:?}");
+    }
+    let idle = SessionRecord::new(session(), Version::V2025_11_25, json("{}"));
+    sessions.put(&idle, None, SHORT).await.expect("a session");
+    backend.pass(SHORT + Duration::from_millis(50)).await;
+    assert_eq!(sessions.get(&idle.key).await.expect("a look"), None, "it was not used");
+    sessions.touch(&[(idle.key, 0)], LONG).await.expect("a touch");
+    assert_eq!(sessions.get(&idle.key).await.expect("a look"), None, "and stays gone");
+    nodes(backend).await;
+}
+
+async fn nodes(backend: &dyn Backend) {
+    let (here, there) = (backend.connect().await, backend.connect().await);
+    let node = node();
+    assert!(!there.sessions().alive(&node).await.expect("a look"));
+    here.sessions().beat(&node, LONG).await.expect("a beat");
+    assert!(there.sessions().alive(&node).await.expect("a look"));
+    here.sessions().beat(&node, SHORT).await.expect("a beat");
+    backend.pass(SHORT + Duration::from_millis(50)).await;
+    assert!(!there.sessions().alive(&node).await.expect("a look"));
+}
+
+/// A wake comes after its write is visible; it may be lost or doubled; after a lost connection `Gap` comes before any
+/// other wake.
+pub async fn rule_20_a_wake_comes_after_its_write_is_visible(backend: &dyn Backend) {
+    let (here, there) = (backend.connect().await, backend.connect().await);
+    // Wakes may only be sent while somebody else is known to listen.
+    for _ in 0..2 {
+        here.sessions().beat(&node(), LONG).await.expect("a beat");
+    }
+    let mut wakes = there.bus().listen();
+    let case = Case::new();
+    let mut heard = 0;
+    for _ in 0..10 {
+        let id = create(&here, case.task()).await.0.head.id;
+        while let Ok(Some(wake)) = tokio::time::timeout(LATE, wakes.next()).await {
+            match wake {
+                Wake::Topic(Topic::Task { id: woken, .. }) if woken == id => {
+                    assert_eq!(case.view(&there, &id).await.head.id, id, "it is visible");
+                    heard += 1;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        here.tasks().cancel(&case.owner, &id, toolwire_store::TaskNote::default()).await.expect("a cancel");
+    }
+    assert!(heard > 0, "one of ten, at least");
+    here.bus().wake(&[Topic::Ready, Topic::Session(session())]).await.expect("a wake");
+    if backend.cut_off(Cut::Closed).await {
+        backend.heal().await;
+        // Whatever was waiting before the cut comes first; after it nothing but the gap.
+        let mut gap = false;
+        while let Ok(Some(wake)) = tokio::time::timeout(Duration::from_secs(10), wakes.next()).await {
+            gap |= wake == Wake::Gap;
+            if gap {
+                break;
+            }
+        }
+        assert!(gap, "the listener is told that wakes were lost");
+    }
+}
+
+/// `consume` is true once per nonce over all nodes.
+pub async fn rule_21_a_nonce_is_taken_once(backend: &dyn Backend) {
+    let clients = clients(backend).await;
+    for _ in 0..20 {
+        let nonce = random();
+        let taken = all_at_once(&clients, |store, _| async move {
+            let by = Quota::from_bytes(random());
+            store.nonces().consume(&by, nonce, LONG).await.expect("an answer")
+        });
+        assert_eq!(taken.await.into_iter().filter(|taken| *taken).count(), 1);
+    }
+    let (by, nonce) = (Quota::from_bytes(random()), random());
+    assert!(clients[0].nonces().consume(&by, nonce, SHORT).await.expect("an answer"));
+    assert!(!clients[1].nonces().consume(&by, nonce, SHORT).await.expect("an answer"));
+    assert!(clients[1].nonces().consume(&by, random(), SHORT).await.expect("an answer"));
+}
