@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use toolwire_store::{Bus, Hub, Op, StoreError, Topic, Wakes};
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
 
 /// How long to wait before the next try to listen.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -51,11 +51,9 @@ impl Bus for RedisBus {
                 return Ok(());
             }
             let text = topics.iter().map(Topic::to_string).collect::<Vec<_>>().join(" ");
-            let channel = channel(&self.connections);
-            let publish = async |connection: &mut _| {
-                redis::cmd("PUBLISH").arg(&channel).arg(&text).query_async::<()>(connection).await
-            };
-            self.connections.run(publish).await
+            let mut publish = redis::cmd("PUBLISH");
+            publish.arg(channel(&self.connections)).arg(text);
+            self.connections.run(Work::Command(&publish)).await.map(drop)
         })
     }
 

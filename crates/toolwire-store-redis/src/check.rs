@@ -1,9 +1,10 @@
 //! What has to be so before a server is trusted with anything.
 
-use redis::{InfoDict, RedisResult, Value};
+use redis::{InfoDict, Value};
 use toolwire_store::StoreError;
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
+use crate::script::unexpected;
 
 /// How the keys are laid out. A node refuses to work on another format.
 const FORMAT: &str = "1";
@@ -31,9 +32,10 @@ pub(crate) async fn server(connections: &Connections) -> Result<bool, StoreError
 }
 
 async fn version(connections: &Connections) -> Result<(), StoreError> {
-    let info: InfoDict = connections
-        .run(async |connection| redis::cmd("INFO").arg("server").query_async(connection).await)
-        .await?;
+    let mut ask = redis::cmd("INFO");
+    ask.arg("server");
+    let info = connections.run(Work::Command(&ask)).await?;
+    let info = redis::from_redis_value::<InfoDict>(info).map_err(|_| unexpected("facts of the server"))?;
     let version: Option<String> = info.get("valkey_version").or_else(|| info.get("redis_version"));
     let major = version.as_deref().and_then(|version| version.split('.').next()?.parse::<u64>().ok());
     match major {
@@ -47,25 +49,23 @@ async fn version(connections: &Connections) -> Result<(), StoreError> {
 
 /// A setting, where the server tells it.
 async fn setting(connections: &Connections, name: &str) -> Result<Option<String>, StoreError> {
-    let asked = async |connection: &mut _| {
-        let answer: RedisResult<Vec<String>> =
-            redis::cmd("CONFIG").arg("GET").arg(name).query_async(connection).await;
-        match answer {
-            Ok(pair) => Ok(pair.into_iter().nth(1)),
-            // Those who rent out servers do not let everybody ask.
-            Err(error) if !error.is_io_error() => Ok(None),
-            Err(error) => Err(error),
+    let mut ask = redis::cmd("CONFIG");
+    ask.arg("GET").arg(name);
+    match connections.run(Work::Command(&ask)).await {
+        Ok(pair) => {
+            Ok(redis::from_redis_value::<Vec<String>>(pair).ok().and_then(|pair| pair.into_iter().nth(1)))
         }
-    };
-    connections.run(asked).await
+        // Those who rent out servers do not let everybody ask. If it cannot be reached, that is found out next.
+        Err(StoreError::Unavailable(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn format(connections: &Connections) -> Result<(), StoreError> {
     let key = format!("{}meta", connections.prefix());
-    let set = async |connection: &mut _| {
-        redis::cmd("SET").arg(&key).arg(FORMAT).arg("NX").arg("GET").query_async::<Value>(connection).await
-    };
-    match connections.run(set).await? {
+    let mut set = redis::cmd("SET");
+    set.arg(&key).arg(FORMAT).arg("NX").arg("GET");
+    match connections.run(Work::Command(&set)).await? {
         Value::Nil => Ok(()),
         Value::BulkString(format) if format == FORMAT.as_bytes() => Ok(()),
         _ => Err(StoreError::corrupt(format!(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use toolwire_store::StoreError;
 
+use crate::script::Call;
 use crate::settings::{Host, Settings};
 use crate::tls;
 
@@ -74,6 +75,22 @@ impl Drop for Shared {
     }
 }
 
+/// What the server is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Work<'a> {
+    Script(&'a Call<'a>),
+    Command(&'a Cmd),
+}
+
+impl Work<'_> {
+    async fn run(self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        match self {
+            Self::Script(call) => call.run(connection).await,
+            Self::Command(command) => command.query_async(connection).await,
+        }
+    }
+}
+
 impl Connections {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let tls = settings.tls.as_ref().map(tls::connector).transpose()?.map(Tls);
@@ -85,33 +102,23 @@ impl Connections {
     }
 
     /// Does something that does no harm when it is done twice: it is tried again where the connection has ended.
-    pub(crate) async fn run<T>(
-        &self,
-        work: impl AsyncFn(&mut MultiplexedConnection) -> RedisResult<T>,
-    ) -> Result<T, StoreError> {
+    pub(crate) async fn run(&self, work: Work<'_>) -> Result<Value, StoreError> {
         self.attempt(TRIES, work).await
     }
 
     /// Does something that is better not done twice.
-    pub(crate) async fn run_once<T>(
-        &self,
-        work: impl AsyncFn(&mut MultiplexedConnection) -> RedisResult<T>,
-    ) -> Result<T, StoreError> {
+    pub(crate) async fn run_once(&self, work: Work<'_>) -> Result<Value, StoreError> {
         self.attempt(1, work).await
     }
 
-    async fn attempt<T>(
-        &self,
-        most: usize,
-        work: impl AsyncFn(&mut MultiplexedConnection) -> RedisResult<T>,
-    ) -> Result<T, StoreError> {
+    async fn attempt(&self, most: usize, work: Work<'_>) -> Result<Value, StoreError> {
         let deadline = Instant::now() + TIME_LIMIT;
         let late = || StoreError::unavailable(format!("Redis did not answer within {TIME_LIMIT:?}"));
         let mut attempts = 1;
         loop {
             let shared = timeout_at(deadline, self.shared()).await.map_err(|_| late())??;
             let mut connection = shared.connection.clone();
-            let Ok(done) = timeout_at(deadline, work(&mut connection)).await else {
+            let Ok(done) = timeout_at(deadline, work.run(&mut connection)).await else {
                 self.give_up(&shared).await;
                 return Err(late());
             };

@@ -12,7 +12,7 @@ use toolwire_store::{
     limits::check_event,
 };
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
 use crate::script::{Call, Reply, script, unexpected};
 use crate::tasks::milliseconds;
 
@@ -76,7 +76,7 @@ impl RedisLog {
     }
 
     async fn run(&self, call: Call<'_>) -> Result<Value, StoreError> {
-        self.connections.run(async |connection| call.run(connection).await).await
+        self.connections.run(Work::Script(&call)).await
     }
 }
 
@@ -120,7 +120,7 @@ impl EventLog for RedisLog {
                 return Err(StoreError::Conflict);
             }
             let call = self.call(&self.post, key).text(&event);
-            match self.connections.run_once(async |connection| call.run(connection).await).await? {
+            match self.connections.run_once(Work::Script(&call)).await? {
                 Value::Int(number) => u64::try_from(number).map_err(|_| unexpected("a number")),
                 _ => Err(unexpected("a number")),
             }

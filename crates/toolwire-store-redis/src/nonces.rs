@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::{Script, Value};
 use toolwire_store::{NonceStore, Op, Quota, StoreError, hex::encode as hex};
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
 use crate::script::{Call, script, unexpected};
 use crate::tasks::milliseconds;
 
@@ -41,7 +41,7 @@ impl NonceStore for RedisNonces {
                 .number(milliseconds(keep))
                 .number(CALLER_NONCES);
             // Done twice, the second would find it taken by the first.
-            match self.connections.run_once(async |connection| call.run(connection).await).await? {
+            match self.connections.run_once(Work::Script(&call)).await? {
                 Value::Int(1) => Ok(true),
                 Value::Int(0) => Ok(false),
                 Value::Int(-1) => Err(StoreError::Full("nonces of this caller")),

@@ -9,7 +9,7 @@ use toolwire_store::{
     NodeId, Op, SessionKey, SessionRecord, SessionStore, StoreError, hex::encode as hex, limits::Check,
 };
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
 use crate::script::{Call, Reply, script, unexpected};
 use crate::tasks::milliseconds;
 
@@ -54,7 +54,7 @@ impl SessionStore for RedisSessions {
                 .text(serde_json::to_string(session).map_err(StoreError::corrupt)?)
                 .number(session.seen);
             // Done twice, the second would take the first for somebody else's.
-            match self.connections.run_once(async |connection| call.run(connection).await).await? {
+            match self.connections.run_once(Work::Script(&call)).await? {
                 Value::Nil => Err(StoreError::Conflict),
                 Value::Int(rev) => u64::try_from(rev).map_err(|_| unexpected("a revision")),
                 _ => Err(unexpected("a revision")),
@@ -65,10 +65,9 @@ impl SessionStore for RedisSessions {
     fn get<'a>(&'a self, key: &'a SessionKey) -> Op<'a, Option<SessionRecord>> {
         Box::pin(async move {
             let name = format!("{}s:{}", self.connections.prefix(), hex(key.as_bytes()));
-            let read = async |connection: &mut _| {
-                redis::cmd("HMGET").arg(&name).arg(&["rec", "rev", "seen"]).query_async(connection).await
-            };
-            let mut reply = Reply::of(self.connections.run(read).await?)?;
+            let mut read = redis::cmd("HMGET");
+            read.arg(&name).arg(&["rec", "rev", "seen"]);
+            let mut reply = Reply::of(self.connections.run(Work::Command(&read)).await?)?;
             let Some(record) = reply.maybe_bytes()? else { return Ok(None) };
             let mut record: SessionRecord = serde_json::from_slice(&record).map_err(StoreError::corrupt)?;
             record.rev = reply.number()?;
@@ -81,14 +80,14 @@ impl SessionStore for RedisSessions {
         Box::pin(async move {
             let call = self.call(&self.touch).number(milliseconds(idle).max(1));
             let call = call.each(keys, |call, (key, seen)| call.text(hex(key.as_bytes())).number(*seen));
-            self.connections.run(async |connection| call.run(connection).await).await.map(drop)
+            self.connections.run(Work::Script(&call)).await.map(drop)
         })
     }
 
     fn remove<'a>(&'a self, key: &'a SessionKey) -> Op<'a, bool> {
         Box::pin(async move {
             let call = self.call(&self.remove).text(hex(key.as_bytes()));
-            let removed = self.connections.run(async |connection| call.run(connection).await).await?;
+            let removed = self.connections.run(Work::Script(&call)).await?;
             Ok(removed == Value::Int(1))
         })
     }
@@ -96,20 +95,18 @@ impl SessionStore for RedisSessions {
     fn beat<'a>(&'a self, node: &'a NodeId, lease: Duration) -> Op<'a, ()> {
         Box::pin(async move {
             let (key, lease) = (self.node(node), milliseconds(lease).max(1));
-            let set = async |connection: &mut _| {
-                redis::cmd("SET").arg(&key).arg(1).arg("PX").arg(lease).query_async::<()>(connection).await
-            };
-            self.connections.run(set).await
+            let mut set = redis::cmd("SET");
+            set.arg(&key).arg(1).arg("PX").arg(lease);
+            self.connections.run(Work::Command(&set)).await.map(drop)
         })
     }
 
     fn alive<'a>(&'a self, node: &'a NodeId) -> Op<'a, bool> {
         Box::pin(async move {
             let key = self.node(node);
-            let look = async |connection: &mut _| {
-                redis::cmd("EXISTS").arg(&key).query_async::<bool>(connection).await
-            };
-            self.connections.run(look).await
+            let mut look = redis::cmd("EXISTS");
+            look.arg(&key);
+            Ok(self.connections.run(Work::Command(&look)).await? == Value::Int(1))
         })
     }
 }

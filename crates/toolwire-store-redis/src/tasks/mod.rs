@@ -14,7 +14,7 @@ use toolwire_store::{
     limits::{Check, JOURNAL_BYTES, JOURNAL_ENTRIES},
 };
 
-use crate::connection::Connections;
+use crate::connection::{Connections, Work};
 use crate::script::{Call, Reply, script, unexpected};
 
 /// Longer than anybody keeps anything, and small enough that Lua counts it exactly.
@@ -85,7 +85,7 @@ impl RedisTasks {
     }
 
     async fn run(&self, call: Call<'_>) -> Result<Value, StoreError> {
-        self.connections.run(async |connection| call.run(connection).await).await
+        self.connections.run(Work::Script(&call)).await
     }
 
     async fn reply(&self, call: Call<'_>) -> Result<Reply, StoreError> {

@@ -122,6 +122,8 @@ impl FaultyTcp {
         self.weather.send_modify(|weather| {
             weather.fault = fault;
             weather.changes += 1;
+            // However short it is: nobody may look before it is over.
+            weather.cuts += u64::from(fault == Fault::Down);
         });
     }
 

@@ -169,6 +169,15 @@ async fn what_is_down_resets_everybody_until_it_is_back() {
 }
 
 #[tokio::test]
+async fn the_shortest_outage_resets_what_there_was() {
+    let behind = Behind::new().await;
+    let (mut client, _server) = behind.connect().await;
+    behind.proxy.set(Fault::Down);
+    behind.proxy.set(Fault::None);
+    assert!(is_reset(&mut client).await);
+}
+
+#[tokio::test]
 async fn a_dropped_proxy_leaves_no_connection() {
     let behind = Behind::new().await;
     let (mut client, mut server) = behind.connect().await;
