@@ -46,7 +46,8 @@ pub(crate) fn install(packages: &[&str]) -> Outcome {
         })
 }
 
-fn found(name: &str) -> Option<PathBuf> {
+/// Where a program is, if it is in the path.
+pub(crate) fn found(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     in_folders(env::split_paths(&path), name)
 }

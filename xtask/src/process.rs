@@ -104,9 +104,7 @@ impl Program {
 
     /// Runs the program with all of its output going to `log`, and returns how it ended.
     pub(crate) fn logged(mut self, log: &File) -> Result<ExitStatus, String> {
-        let copy = || log.try_clone().map_err(|error| format!("the log of `{}`: {error}", self.shown));
-        let (stdout, stderr) = (copy()?, copy()?);
-        self.command.stdout(stdout).stderr(stderr);
+        self.log_to(log)?;
         let mut running = self.start()?;
         self.wait(&mut running)
     }
@@ -137,6 +135,20 @@ impl Program {
             return Err(format!("`{}` ended before it was ready", self.shown));
         }
         Ok(Service { running, announced })
+    }
+
+    /// Starts a program that goes on until it is dropped and says nothing when it is ready, with all of its output
+    /// going to `log`.
+    pub(crate) fn background(mut self, log: &File) -> Result<Background, String> {
+        self.log_to(log)?;
+        Ok(Background { running: self.start()? })
+    }
+
+    fn log_to(&mut self, log: &File) -> Result<(), String> {
+        let copy = || log.try_clone().map_err(|error| format!("the log of `{}`: {error}", self.shown));
+        let (stdout, stderr) = (copy()?, copy()?);
+        self.command.stdout(stdout).stderr(stderr);
+        Ok(())
     }
 
     fn start(&mut self) -> Result<Running, String> {
@@ -181,6 +193,19 @@ impl Service {
     /// The first line it wrote.
     pub(crate) fn announced(&self) -> &str {
         &self.announced
+    }
+}
+
+/// A program that somebody else finds out to be ready; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Background {
+    running: Running,
+}
+
+impl Background {
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
+        self.running.child.try_wait().map_err(|error| format!("looking after a program: {error}"))
     }
 }
 
@@ -266,6 +291,22 @@ mod tests {
         assert_eq!(service.announced(), "ready");
         drop(service);
         // The pipe is held open by the service alone.
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
+        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+    }
+
+    #[test]
+    fn a_program_in_the_background_writes_to_its_log_and_ends_when_dropped() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let log = std::os::fd::OwnedFd::from(writer).into();
+        let program = Program::new("sh", LONG).args(["-c", "echo begun; exec sleep 60"]);
+        let mut background = program.background(&log).unwrap();
+        drop(log);
+        let mut said = [0; 6];
+        reader.read_exact(&mut said).unwrap();
+        assert_eq!((&said, background.ended()), (b"begun\n", Ok(None)));
+        drop(background);
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
         assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));

@@ -16,15 +16,20 @@
 
 mod bus;
 mod error;
+#[doc(hidden)]
+pub mod hex;
 mod ids;
 mod life;
 pub mod limits;
 mod log;
 pub mod memory;
 mod nonce;
+#[doc(hidden)]
+pub mod record;
 mod session;
 mod store;
 mod task;
+mod topic;
 mod version;
 
 use std::pin::Pin;
@@ -33,6 +38,8 @@ pub use bus::{Bus, Hub, Topic, Wake, Wakes};
 pub use error::{Cause, StoreError};
 pub use ids::{KeyId, NodeId, NotAnId, Owner, Quota, SessionKey, TaskId, Token};
 pub use life::Life;
+#[doc(hidden)]
+pub use life::milliseconds;
 pub use log::{Event, EventLog, Head, LogKey, LogState, NewHead, Slice};
 pub use nonce::NonceStore;
 pub use session::{SessionRecord, SessionStore};

@@ -6,6 +6,7 @@
 //!   HTTP and WebSocket as well, where the feature `http` is on, and over unix sockets with the feature `unix`;
 //! * [`FakeClock`] lets a client's cache grow old at once;
 //! * [`simulation`] has what a deterministic simulation is made of: numbers from a seed, and a network that misbehaves;
+//! * `tcp_faults`, with the feature `tcp`, is a proxy in front of a real server: slow, silent or cut on request;
 //! * [`store`] holds a store of your own against the contract of stores, and has one that fails when it is told to;
 //! * [`replay`](replay()) holds a server against a conversation that was written down;
 //! * [`SpecSchemas`] hold every message of a server against the official schemas, where they are at hand.
@@ -40,6 +41,8 @@ pub mod simulation;
 mod spec;
 pub mod store;
 mod target;
+#[cfg(feature = "tcp")]
+pub mod tcp_faults;
 pub mod transcript;
 pub mod wire;
 

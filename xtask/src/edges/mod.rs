@@ -45,6 +45,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
+    ("toolwire-store-redis", &["toolwire-protocol", "toolwire-store"]),
+    ("toolwire-store-postgres", &["toolwire-protocol", "toolwire-store"]),
     ("toolwire-examples", &["toolwire"]),
     ("toolwire-conformance", &["toolwire", "toolwire-http", "toolwire-auth"]),
     ("toolwire-benchmarks", &["toolwire"]),
