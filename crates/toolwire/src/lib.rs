@@ -83,11 +83,10 @@ pub mod server {
 #[cfg(feature = "client")]
 pub mod client {
     pub use toolwire_client::{
-        Started, TaskHandle, TaskState, Updates,
         CallBuilder, CallOutcome, Change, ClientBuilder, ClientLimits, Clock, ConnectionState, Connector,
         Delivery, Elicit, ElicitReply, EndReason, EraCache, EraChoice, Error, ErrorKind, ListenBuilder,
         Listener, Observed, Operation, PageOf, Pages, Raw, RawCall, Reconnect, ReconnectingBuilder,
-        Remembered, ServerRequest, SystemClock, Usage,
+        Remembered, ServerRequest, Started, SystemClock, TaskHandle, TaskState, Updates, Usage,
     };
 
     /// For connectors of this project. Not part of the API.

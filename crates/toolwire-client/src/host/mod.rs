@@ -180,7 +180,8 @@ impl Host {
         let facts = self.facts.get();
         // Whoever passes requests on passes on those about tasks, too.
         self.handlers.request.is_none()
-            && facts.is_some_and(|facts| facts.core_tasks && self.handlers.capabilities(*facts).tasks.is_some())
+            && facts
+                .is_some_and(|facts| facts.core_tasks && self.handlers.capabilities(*facts).tasks.is_some())
     }
 
     /// That a question shall become a task, if it may.

@@ -22,8 +22,8 @@ use toolwire_protocol::{
 
 use crate::{
     host::{Host, Reply},
-    waiting::{Charge, Share, WAITING_BYTES},
     lock::lock,
+    waiting::{Charge, Share, WAITING_BYTES},
 };
 
 /// How often a server should look at a task, in milliseconds.

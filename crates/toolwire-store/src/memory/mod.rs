@@ -19,7 +19,7 @@ pub use self::{
     log::MemoryLog,
     nonces::MemoryNonces,
     sessions::MemorySessions,
-    tasks::MemoryTasks,
+    tasks::{MemoryTasks, TasksAtOnce},
 };
 use crate::{Bus, Hub, Op, Store, Topic, Wakes};
 
