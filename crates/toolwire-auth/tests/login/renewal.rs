@@ -302,7 +302,8 @@ async fn logging_in_and_out_on_purpose_leaves_nothing_behind() {
 #[tokio::test]
 async fn a_registration_that_cannot_be_read_is_told_and_made_anew() {
     let (world, store) = (World::new().await, MemoryStore::new());
-    let record = Record::from_json(br#"{"version":1,"generation":1,"issuer":"https://login.example"}"#).unwrap();
+    let record =
+        Record::from_json(br#"{"version":1,"generation":1,"issuer":"https://login.example"}"#).unwrap();
     store.save(&Key::client("https://login.example"), record, 0).await.unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&told);

@@ -42,6 +42,9 @@ impl Record {
         let members: Map<String, Value> =
             serde_json::from_slice(json).map_err(|_| unreadable("it is not a JSON object"))?;
         match members.get("version").and_then(Value::as_u64) {
+            Some(VERSION) if members.contains_key("sealed") => {
+                Err(unreadable("it is sealed with a key of the keyring"))
+            }
             Some(VERSION) => Ok(Self(members)),
             Some(other) => {
                 Err(unreadable(&format!("it has the version {other}, and this program knows {VERSION}")))
