@@ -86,14 +86,18 @@ fn redirects(way: &Way, by_host_name: bool) -> Vec<String> {
     all
 }
 
-/// A client on somebody's machine keeps no secret, so it has none where the issuer can do without.
+/// A client on somebody's machine keeps no secret, so it has none where the issuer can do without. Else it is told the way
+/// that the issuer names first: issuers that name the form first may not read anything but a form, as those of the
+/// Python SDK.
 fn wanted_method(metadata: &ServerMetadata) -> AuthMethod {
-    let offered = |method: AuthMethod| {
-        metadata.auth_methods.as_ref().is_some_and(|all| all.iter().any(|name| name == method.name()))
-    };
-    let order = [AuthMethod::None, AuthMethod::ClientSecretBasic, AuthMethod::ClientSecretPost];
+    let offered = metadata.auth_methods.as_deref().unwrap_or_default();
+    if offered.iter().any(|name| name == AuthMethod::None.name()) {
+        return AuthMethod::None;
+    }
+    let secrets = [AuthMethod::ClientSecretBasic, AuthMethod::ClientSecretPost];
+    let first = offered.iter().find_map(|name| secrets.into_iter().find(|method| method.name() == name));
     // An issuer that lists nothing takes a secret in a header (RFC 8414, 2).
-    order.into_iter().find(|method| offered(*method)).unwrap_or(AuthMethod::ClientSecretBasic)
+    first.unwrap_or(AuthMethod::ClientSecretBasic)
 }
 
 /// Reads the answer of the registration endpoint.

@@ -7,6 +7,8 @@ mod file;
 mod lock;
 mod memory;
 mod record;
+#[cfg(feature = "keyring")]
+mod seal;
 
 use std::{any::Any, error::Error, fmt, io};
 

@@ -42,6 +42,9 @@ impl Record {
         let members: Map<String, Value> =
             serde_json::from_slice(json).map_err(|_| unreadable("it is not a JSON object"))?;
         match members.get("version").and_then(Value::as_u64) {
+            Some(VERSION) if members.contains_key("sealed") => {
+                Err(unreadable("it is sealed with a key of the keyring"))
+            }
             Some(VERSION) => Ok(Self(members)),
             Some(other) => {
                 Err(unreadable(&format!("it has the version {other}, and this program knows {VERSION}")))
@@ -165,8 +168,8 @@ impl Record {
             requested: scopes(&self.0, "requested")?,
             granted: scopes(&self.0, "granted")?,
             expires: time(token, "expires"),
-            renewable: token.contains_key("refresh"),
-            bound_to_key: self.0.contains_key("dpop"),
+            renewable: token.get("refresh").is_some_and(Value::is_string),
+            bound_to_key: self.0.get("dpop").is_some_and(|key| !key.is_null()),
         }))
     }
 
@@ -413,6 +416,20 @@ pub(crate) mod tests {
         assert!(!record.reject_refresh(&Secret::from("another")));
         assert!(record.reject_refresh(&Secret::from("marked-refresh")));
         assert!(record.credential(&Origins::none()).unwrap().refresh.is_none());
+        assert!(!record.summary().unwrap().unwrap().renewable);
+    }
+
+    #[test]
+    fn a_login_without_a_refresh_token_is_not_called_renewable() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        assert!(record.summary().unwrap().unwrap().renewable);
+        let mut without = Record::empty();
+        without.set_credential(&Credential { refresh: None, ..credential() });
+        for record in [without.clone(), Record::from_json(without.to_json().as_bytes()).unwrap()] {
+            let summary = record.summary().unwrap().unwrap();
+            assert!(!summary.renewable && !summary.bound_to_key);
+        }
     }
 
     #[test]

@@ -114,6 +114,22 @@ fn the_way_a_client_authenticates_is_the_one_of_its_registration() {
 }
 
 #[test]
+fn without_a_secret_is_best_and_else_what_the_issuer_names_first() {
+    for (offered, wanted) in [
+        (json!(["client_secret_post", "client_secret_basic"]), "client_secret_post"),
+        (json!(["private_key_jwt", "client_secret_basic", "client_secret_post"]), "client_secret_basic"),
+        (json!(["client_secret_post", "none"]), "none"),
+        (json!(["tls_client_auth"]), "client_secret_basic"),
+        (Value::Null, "client_secret_basic"),
+    ] {
+        let metadata = metadata_with(&json!({ "token_endpoint_auth_methods_supported": offered }));
+        let outcome = World::good().json(ISSUER_PLACE, 200, &metadata).run(plan(), Cause::Start);
+        let body: Value = serde_json::from_slice(&outcome.to(REGISTER).next().unwrap().body).unwrap();
+        assert_eq!(body["token_endpoint_auth_method"], wanted, "{offered}");
+    }
+}
+
+#[test]
 fn metadata_are_found_at_each_of_their_places() {
     let resource = json!({ "resource": SERVER, "authorization_servers": ["https://login.example/tenant1"] });
     let issuer = metadata_with(&json!({ "issuer": "https://login.example/tenant1" }));

@@ -1,5 +1,7 @@
 //! Keeping records in files that only their owner can read.
 
+#[cfg(feature = "keyring")]
+use std::sync::Arc;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _, Write as _},
@@ -7,6 +9,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+#[cfg(feature = "keyring")]
+use super::seal::Seal;
 use super::{CredentialStore, Key, Kind, Record, StoreError, StoreErrorKind, StoreLock, lock, memory::check};
 use crate::fetch::BoxFuture;
 
@@ -26,6 +30,8 @@ pub type StoredFile = (PathBuf, Result<Record, StoreError>);
 #[derive(Clone, Debug)]
 pub struct FileStore {
     folder: PathBuf,
+    #[cfg(feature = "keyring")]
+    seal: Option<Arc<Seal>>,
 }
 
 impl FileStore {
@@ -53,7 +59,31 @@ impl FileStore {
 
     /// A store in this folder, which is made when it is needed.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self {
+            folder: folder.into(),
+            #[cfg(feature = "keyring")]
+            seal: None,
+        }
+    }
+
+    /// Seals what is stored with a key that only the keyring of the system has, under the name of the application. The
+    /// key is made when there is none; without it, what is stored is lost, and somebody has to log in again.
+    ///
+    /// Which keyring that is, is said once by the program: `keyring_core::set_default_store(…)`, or what the crate
+    /// `keyring` has for it. Keyrings may ask a person and take long: call this where nobody waits.
+    ///
+    /// # Errors
+    /// When the keyring cannot be used, or has something else under that name.
+    #[cfg(feature = "keyring")]
+    pub fn sealed_by_keyring(mut self, application: &str) -> Result<Self, StoreError> {
+        self.make_folder("locks")?;
+        // Of two programs that begin at once, the second finds the key of the first.
+        let lock = open_private(&self.folder.join("locks").join("keyring"))?;
+        if let Err(error) = lock.lock() {
+            tracing::debug!(%error, "the file system of the credentials has no locks");
+        }
+        self.seal = Some(Arc::new(Seal::of(application)?));
+        Ok(self)
     }
 
     /// Where it is.
@@ -71,7 +101,7 @@ impl FileStore {
             .files(Kind::Credential)?
             .into_iter()
             .filter_map(|path| {
-                let record = read(&path).transpose()?;
+                let record = self.read_file(&path).transpose()?;
                 Some((path, record))
             })
             .collect();
@@ -89,20 +119,47 @@ impl FileStore {
     }
 
     fn read(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        read(&self.path(key))
+        self.read_file(&self.path(key))
+    }
+
+    fn read_file(&self, path: &Path) -> Result<Option<Record>, StoreError> {
+        let Some(text) = read(path)? else { return Ok(None) };
+        #[cfg(feature = "keyring")]
+        let text = match &self.seal {
+            Some(seal) => seal.open(path, &text)?,
+            None => text,
+        };
+        let record = Record::from_json(&text)
+            .map_err(|error| StoreError::new(error.kind(), format!("{}: {error}", path.display())))?;
+        Ok(Some(record))
+    }
+
+    #[cfg(feature = "keyring")]
+    fn text_of(&self, path: &Path, record: &Record) -> Result<zeroize::Zeroizing<String>, StoreError> {
+        let text = zeroize::Zeroizing::new(record.to_json());
+        match &self.seal {
+            Some(seal) => seal.close(path, &text).map(zeroize::Zeroizing::new),
+            None => Ok(text),
+        }
+    }
+
+    #[cfg(not(feature = "keyring"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "with a keyring it can fail")]
+    fn text_of(&self, _: &Path, record: &Record) -> Result<zeroize::Zeroizing<String>, StoreError> {
+        Ok(zeroize::Zeroizing::new(record.to_json()))
     }
 
     fn write(&self, key: &Key, record: &Record, expected: u64) -> Result<(), StoreError> {
         let path = self.path(key);
         self.make_folder(folder_of(key.kind()))?;
-        check(read(&path)?.as_ref(), expected)?;
-        replace(&path, record.to_json().as_bytes())
+        check(self.read_file(&path)?.as_ref(), expected)?;
+        replace(&path, self.text_of(&path, record)?.as_bytes())
             .map_err(|error| StoreError::io(format!("{} cannot be written", path.display()), error))
     }
 
     fn delete(&self, key: &Key, expected: u64) -> Result<(), StoreError> {
         let path = self.path(key);
-        check(read(&path)?.as_ref(), expected)?;
+        check(self.read_file(&path)?.as_ref(), expected)?;
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::io(format!("{} cannot be removed", path.display()), error))
@@ -127,7 +184,7 @@ impl FileStore {
     fn list(&self) -> Result<Vec<Record>, StoreError> {
         let mut records = Vec::new();
         for path in self.files(Kind::Client)? {
-            match read(&path) {
+            match self.read_file(&path) {
                 Ok(record) => records.extend(record),
                 // One client that cannot be read is one that is registered anew.
                 Err(error) => tracing::warn!(%error, "a registered client is passed over"),
@@ -138,13 +195,7 @@ impl FileStore {
 
     fn open_lock(&self, key: &Key) -> Result<File, StoreError> {
         self.make_folder("locks")?;
-        let path = self.lock_path(key);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        private(&mut options);
-        options
-            .open(&path)
-            .map_err(|error| StoreError::io(format!("{} cannot be opened", path.display()), error))
+        open_private(&self.lock_path(key))
     }
 
     /// Makes a folder below that of the store, and that one, if they are not there.
@@ -183,8 +234,16 @@ fn data_folder() -> Option<PathBuf> {
         .or_else(|| Some(set("HOME")?.join(".local/share")))
 }
 
-/// Reads a record that nobody else can have read or written.
-fn read(path: &Path) -> Result<Option<Record>, StoreError> {
+/// Opens a file for its owner alone, which is made if it is not there.
+fn open_private(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    private(&mut options);
+    options.open(path).map_err(|error| StoreError::io(format!("{} cannot be opened", path.display()), error))
+}
+
+/// Reads a file that nobody else can have read or written.
+fn read(path: &Path) -> Result<Option<zeroize::Zeroizing<Vec<u8>>>, StoreError> {
     let failed = |error| StoreError::io(format!("{} cannot be read", path.display()), error);
     let mut options = OpenOptions::new();
     options.read(true);
@@ -213,9 +272,7 @@ fn read(path: &Path) -> Result<Option<Record>, StoreError> {
         let text = format!("{} is larger than {MAX_BYTES} bytes", path.display());
         return Err(StoreError::new(StoreErrorKind::Unreadable, text));
     }
-    Record::from_json(&text)
-        .map(Some)
-        .map_err(|error| StoreError::new(error.kind(), format!("{}: {error}", path.display())))
+    Ok(Some(text))
 }
 
 fn examine_folder(folder: &Path) -> Result<(), StoreError> {
