@@ -58,6 +58,7 @@ mod listen;
 mod modern;
 mod pages;
 mod serving;
+mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "ws")]
