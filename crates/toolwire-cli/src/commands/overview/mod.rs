@@ -116,7 +116,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         visit_all(rows, options.timeout, terminal).await?
     };
     if terminal.json {
-        return terminal.print_json(&show::json(&visited, &broken, &searched));
+        return terminal.print_json(&show::json(&visited, &broken, &searched, &places));
     }
     terminal.print(show::page(&visited, &places))
 }
