@@ -44,7 +44,7 @@ pub struct HttpBuilder {
 }
 
 /// A server that cannot be described like that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpError {
     message: String,
 }
@@ -289,6 +289,13 @@ impl fmt::Display for HttpError {
     }
 }
 
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for HttpError {}
 
 #[cfg(test)]
@@ -337,6 +344,12 @@ mod tests {
         assert!(fault(Http::builder("http://127.0.0.1").header("a", "x\n")).contains("characters"));
         assert!(fault(Http::builder("http://127.0.0.1").bearer("x\n")).contains("token"));
         assert!(fault(Http::builder("http://127.0.0.1").proxy("")).contains("proxy"));
+    }
+
+    #[test]
+    fn what_main_prints_of_an_error_is_its_text() {
+        let error = Http::new(String::from("nonsense")).unwrap_err();
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     #[derive(Debug)]
