@@ -130,7 +130,7 @@ mod tests {
         let mut saver = Saver::new(None, 1);
         assert_eq!(
             saver.piece("image", Some("image/\u{1b}"), "AAEC").unwrap(),
-            "image: image/\u{fffd}, 3 B (-o FILE saves it)"
+            "image: image/\\x1b, 3 B (-o FILE saves it)"
         );
         assert_eq!(saver.piece("image", None, "???").unwrap_err().code(), Code::InvalidAnswer);
     }

@@ -54,7 +54,8 @@ pub(super) fn runs(command: &Command, pending: &Pending, places: &Places) -> Opt
         vec![folder.join(&program)]
     };
     let file = files.into_iter().flat_map(endings).find(|file| is_program(file));
-    let root = private_file::real(places.root());
+    // That of the file, which may have been named from elsewhere.
+    let root = private_file::real(places.seen_from(pending.folder.clone()).root());
     match file.map(|file| file.canonicalize().unwrap_or(file)) {
         Some(file) if file.starts_with(&root) => Some(Runs::Own(file)),
         Some(file) if own.is_some() && by_path => Some(Runs::Elsewhere(file)),

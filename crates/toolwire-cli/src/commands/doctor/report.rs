@@ -12,6 +12,7 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     render::room,
+    target::shell_word,
     terminal::{Terminal, printable, printable_line, width, wrapped},
 };
 
@@ -61,7 +62,12 @@ impl Report {
         let finding = Finding::new(problem, shortened(text, 300)).evidence(excerpt.lines());
         let finding = match failure.advice() {
             Some(advice) => finding.fix(advice),
-            None => finding,
+            None => match failure.to_json()["error"]["data"]["file"].as_str() {
+                Some(file) if problem == Problem::ConfigBroken => {
+                    finding.fix(format!("edit {}", shell_word(file)))
+                }
+                _ => finding,
+            },
         };
         Self {
             name: name.to_owned(),

@@ -162,6 +162,14 @@ pub(crate) fn untrust(options: &UntrustOptions, terminal: Terminal) -> Result<()
     let mut told = Vec::new();
     for file in &files {
         let forgotten = store.forget(&gone(file))?;
+        // A file that is gone may have been trusted; one that never was is a misspelling.
+        if forgotten == 0 && options.file.is_some() && !file.exists() {
+            let name = printable_line(&file.display().to_string());
+            return Err(Failure::new(
+                Code::Io,
+                format!("there is no file {name}, and none of that name was trusted"),
+            ));
+        }
         told.push(json!({ "file": file, "trusted": false, "forgotten": forgotten }));
         if !terminal.json {
             let name = printable_line(&file.display().to_string());
