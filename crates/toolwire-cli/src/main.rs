@@ -56,6 +56,13 @@ fn advise(error: &mut clap::Error) {
         return;
     }
     error.remove(ContextKind::Suggested);
+    // An option that is hardly alike is no help.
+    if let (Some(ContextValue::String(given)), Some(ContextValue::String(alike))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::SuggestedArg))
+        && terminal::closest(given.trim_start_matches('-'), [alike.trim_start_matches('-')]).is_empty()
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
     let takes_arguments = std::env::args_os().skip(1).any(|word| word == "call" || word == "prompt");
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && takes_arguments
@@ -73,7 +80,18 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { ExitCode::from(Code::Usage.exit()) } else { ExitCode::SUCCESS };
     }
-    Failure::new(Code::Usage, summary(error)).hint("toolwire --help").exit(true)
+    Failure::new(Code::Usage, summary(error)).hint(tip(error)).exit(true)
+}
+
+/// What may have been meant, or where the help is.
+fn tip(error: &clap::Error) -> String {
+    let alike = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    let meant = alike.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        ContextValue::Strings(words) if !words.is_empty() => Some(words.join(" or ")),
+        _ => None,
+    });
+    meant.map_or_else(|| "toolwire --help".to_owned(), |meant| format!("did you mean {meant}?"))
 }
 
 /// What is wrong with a command line, in one line: the first paragraph of what people are told.

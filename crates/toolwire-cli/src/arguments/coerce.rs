@@ -34,6 +34,18 @@ pub(super) fn is_list(root: &Value, place: &Value) -> bool {
     types.contains(&"array") && !types.contains(&"string")
 }
 
+/// Whether a whole number is wanted, and one is written that has more digits than there is room for.
+pub(super) fn is_too_large(text: &str, root: &Value, place: &Value) -> bool {
+    let types = schema::types(root, place);
+    let digits = text.trim().trim_start_matches(['-', '+']);
+    types.contains(&"integer")
+        && !types.iter().any(|kind| matches!(*kind, "string" | "number"))
+        && !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && text.trim().parse::<i64>().is_err()
+        && text.trim().parse::<u64>().is_err()
+}
+
 fn of_type(kind: &str, text: &str, root: &Value, place: &Value) -> Option<Value> {
     let trimmed = text.trim();
     match kind {

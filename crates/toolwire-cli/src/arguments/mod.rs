@@ -70,6 +70,9 @@ pub(crate) fn assign(
             serde_json::from_str(&text).map_err(|error| wrong(key, &format!("is not JSON: {error}")))?
         } else {
             let text = contents(key, text)?;
+            if place.is_some_and(|place| coerce::is_too_large(&text, schema, place)) {
+                return Err(wrong(key, "is too large: whole numbers have at most 64 bits here"));
+            }
             place.map_or_else(|| coerce::guess(&text), |place| coerce(&text, schema, place))
         };
         // A list may be given item by item.
@@ -128,7 +131,13 @@ fn contents(key: &str, text: &str) -> Result<String> {
 
 fn read_file(what: &str, file: &str) -> Result<String> {
     let open = std::fs::File::open(file).context(format_args!("{what}: {file}"));
-    let open = open.hint(format!("a text that begins with @ is written with two: {what}=@@{file}"))?;
+    // The value of an option is an object, which never begins so.
+    let hint = if what.starts_with("--") {
+        format!("{what} takes JSON, @FILE with a file that has some, or - for standard input")
+    } else {
+        format!("a text that begins with @ is written with two: {what}=@@{file}")
+    };
+    let open = open.hint(hint)?;
     read_all(open, what, file)
 }
 
@@ -234,6 +243,23 @@ mod tests {
         let missing = assigned(&["s=@/no/such/file"], &schema()).unwrap_err();
         assert!(missing.message().contains("/no/such/file"), "{missing}");
         assert!(object("--args", &format!("@{path}")).unwrap_err().message().contains("not a JSON object"));
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_is_called_so() {
+        let failure = assigned(&["n=99999999999999999999999"], &schema()).unwrap_err();
+        assert!(failure.message().starts_with("n: is too large"), "{failure}");
+        assert_eq!(assigned(&["n=18446744073709551615"], &schema()).unwrap(), json!({ "n": u64::MAX }));
+        assert_eq!(
+            assigned(&["s=99999999999999999999999"], &schema()).unwrap()["s"],
+            "99999999999999999999999"
+        );
+    }
+
+    #[test]
+    fn an_option_is_not_told_to_write_its_file_with_two_signs() {
+        let missing = object("--args", "@/no/such/file").unwrap_err();
+        assert!(missing.advice().is_some_and(|hint| !hint.contains("@@")), "{missing:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use toolwire::wire::RequestedSchema;
 use super::{Field, Reply};
 use crate::{
     render::wrapped,
-    terminal::{Terminal, printable},
+    terminal::{Terminal, printable, printable_line},
 };
 
 const SEND: &str = "Send it";
@@ -76,6 +76,6 @@ impl Form {
 
 /// Says who asks, and what.
 pub(super) fn heading(terminal: Terminal, server: &str, message: &str) {
-    terminal.note(format!("{} {}", printable(server).bold(), "asks:".bold()));
+    terminal.note(format!("{} {}", printable_line(server).bold(), "asks:".bold()));
     terminal.note(wrapped(&printable(message), 2));
 }

@@ -26,7 +26,7 @@ use toolwire::{
 use crate::{
     failure::{Code, Failure, Result},
     render::Live,
-    session::{Stop, interrupted},
+    session::{Signal, Stop, interrupted},
     terminal::{Terminal, printable},
 };
 
@@ -82,7 +82,7 @@ pub(crate) async fn for_fields(fields: Vec<Field>) -> Result<Map<String, Value>>
         InquireError::OperationCanceled => {
             Failure::new(Code::Usage, "nothing was called: arguments are missing")
         }
-        InquireError::OperationInterrupted => interrupted(),
+        InquireError::OperationInterrupted => interrupted(Signal::INTERRUPT),
         other => Failure::new(Code::Io, format!("the terminal cannot be used: {other}")),
     })
 }
@@ -249,7 +249,7 @@ impl Asker {
         match asked {
             Ok(reply) => reply,
             Err(InquireError::OperationCanceled) => Reply::Cancel,
-            Err(InquireError::OperationInterrupted) => self.end_with(interrupted()).await,
+            Err(InquireError::OperationInterrupted) => self.end_with(interrupted(Signal::INTERRUPT)).await,
             Err(error) => {
                 self.end_with(Failure::new(Code::Io, format!("the terminal cannot be used: {error}"))).await
             }

@@ -6,7 +6,7 @@ use serde_json::Map;
 use toolwire::auth::client::login::open_browser;
 
 use super::{Reply, form::heading};
-use crate::terminal::{Terminal, printable};
+use crate::terminal::{Terminal, printable_line};
 
 const OPEN: &str = "Open it in the browser";
 const MYSELF: &str = "I will open it myself";
@@ -30,8 +30,12 @@ impl Page {
     pub(super) fn ask(self) -> Result<Reply, InquireError> {
         heading(self.terminal, &self.server, &self.message);
         let host = host(&self.url);
-        self.terminal.note(format!("  {}  {}", "url:".dimmed(), printable(&self.url)));
-        self.terminal.note(format!("  {} {}", "host:".dimmed(), printable(host.unwrap_or("none")).bold()));
+        self.terminal.note(format!("  {}  {}", "url:".dimmed(), printable_line(&self.url)));
+        self.terminal.note(format!(
+            "  {} {}",
+            "host:".dimmed(),
+            printable_line(host.unwrap_or("none")).bold()
+        ));
         if let Some(warning) = warning(&self.url) {
             self.terminal.warn(warning);
         }

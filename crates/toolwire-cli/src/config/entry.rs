@@ -17,6 +17,7 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     target::{Address, Command, Remote},
+    terminal::printable_line,
 };
 
 /// The words for a URL, the most specific first.
@@ -64,7 +65,7 @@ impl Reader<'_> {
 
     /// How the server with this name is reached.
     pub(super) fn address(&self, name: &str, value: &Value) -> Result<Address> {
-        if name.trim().is_empty() || name.contains(char::is_control) {
+        if !is_visible(name) {
             return Err(self.broken("", "a server needs a name of visible characters"));
         }
         let entry = value.as_object().ok_or_else(|| self.wrong("", "an object { } is", value))?;
@@ -219,12 +220,12 @@ impl Reader<'_> {
 
     fn variable(&self, place: &str, name: &str) -> Result<String> {
         let value = self.variables.variable(name).map(Cow::into_owned);
-        value.map_err(|unknown| self.broken(place, &unknown.what).hint(unknown.hint))
+        value.map_err(|unknown| self.broken(place, &unknown.what).hint(printable_line(&unknown.hint)))
     }
 
     fn expand(&self, place: &str, text: &str) -> Result<String> {
         let expanded = self.variables.expand(text);
-        expanded.map_err(|unknown| self.broken(place, &unknown.what).hint(unknown.hint))
+        expanded.map_err(|unknown| self.broken(place, &unknown.what).hint(printable_line(&unknown.hint)))
     }
 
     fn wrong(&self, place: &str, wanted: &str, value: &Value) -> Failure {
@@ -241,17 +242,23 @@ impl Reader<'_> {
 
     fn broken(&self, place: &str, what: &str) -> Failure {
         let dot = if place.is_empty() { "" } else { "." };
-        let path = format!("{}{dot}{place}", self.path);
+        let path = printable_line(&format!("{}{dot}{place}", self.path));
         let separator = if what.starts_with("has ") || what.starts_with("is ") || what.starts_with("belongs ")
         {
             ""
         } else {
             ":"
         };
-        let failure =
-            Failure::new(Code::ConfigBroken, format!("{}: {path}{separator} {what}", self.file.display()));
+        // Names and variables of a file may be anything, and this is one line.
+        let text = printable_line(&format!("{}: {path}{separator} {what}", self.file.display()));
+        let failure = Failure::new(Code::ConfigBroken, text);
         failure.data(serde_json::json!({ "file": self.file, "path": path }))
     }
+}
+
+/// Whether a name can be seen as it is, and typed. One that cannot is refused, and shown with escapes.
+pub(super) fn is_visible(name: &str) -> bool {
+    !name.trim().is_empty() && printable_line(name) == name
 }
 
 /// A value that is there and not null.

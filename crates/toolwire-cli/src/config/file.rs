@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    failure::{Code, Failure, Result},
+    terminal::printable_line,
+};
 
 /// How large a file of settings may be. Claude Code keeps much else in its own.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -45,7 +48,8 @@ pub(crate) fn text(path: &Path, bytes: &[u8]) -> Result<Text> {
 
 /// A failure about a whole file.
 pub(crate) fn broken(path: &Path, why: &str) -> Failure {
-    let failure = Failure::new(Code::ConfigBroken, format!("{}: {why}", path.display()));
+    let text = printable_line(&format!("{}: {why}", path.display()));
+    let failure = Failure::new(Code::ConfigBroken, text);
     failure.data(serde_json::json!({ "file": path }))
 }
 

@@ -31,8 +31,9 @@ use serde_json::Value;
 
 use crate::{
     failure::{Code, Failure, Result},
-    redact,
+    private_file, redact,
     target::{Address, shell_word},
+    terminal::printable_line,
     trust::{Content, Gate, Store, Verdict},
 };
 
@@ -126,8 +127,11 @@ impl Found {
             Ok(None) => return,
             Err(failure) => return self.broken.push(failure),
         };
-        let value = file::text(&place.file, &bytes)
-            .and_then(|text| syntax::parse(&place.file, &text.text, place.format));
+        let outside =
+            place.scope == Scope::Project && !real.starts_with(private_file::real(context.places.root()));
+        let parse = if outside { syntax::parse_unseen } else { syntax::parse };
+        let value =
+            file::text(&place.file, &bytes).and_then(|text| parse(&place.file, &text.text, place.format));
         let value = match value {
             Ok(value) if !value.is_object() => return self.broken.push(no_table(&place.file, &[])),
             Ok(value) => value,
@@ -138,7 +142,12 @@ impl Found {
             Scope::Project => {
                 let said = Content::new(real, &bytes);
                 let verdict = context.store.verdict(&said);
-                (verdict != Verdict::Trusted).then(|| Untrusted::new(place.clone(), said, verdict))
+                (verdict != Verdict::Trusted).then(|| Untrusted {
+                    place: place.clone(),
+                    content: said,
+                    verdict,
+                    outside,
+                })
             }
         };
         let before = self.servers.len();
@@ -175,14 +184,18 @@ impl Found {
         }
         let path = path.join(".");
         for (name, server) in table.as_object().into_iter().flatten() {
-            redact::learn_server(server);
+            // Whoever could say what is a secret could hide what would be started.
+            if untrusted.is_none_or(|file| file.outside) {
+                redact::learn_server(server);
+            }
             let path = format!("{path}.{name}");
             let (address, pending) = match untrusted {
                 None => (address_of(place, &path, name, server, context.places), None),
                 Some(file) => file.server(self.untrusted.len(), &path, name, server),
             };
             self.servers.push(Configured {
-                name: name.clone(),
+                // A name that cannot be seen as it is cannot be used either, and is shown with escapes everywhere.
+                name: printable_line(name),
                 host: place.host,
                 scope: place.scope,
                 file: place.file.clone(),
@@ -199,6 +212,7 @@ impl Found {
         let Some(place) = self.untrusted.get(file).map(|untrusted| untrusted.place.clone()) else { return };
         for server in &mut self.servers {
             if let Some(pending) = server.pending.take_if(|pending| pending.file == file) {
+                redact::learn_server(&pending.entry);
                 server.address = address_of(&place, &pending.path, &server.name, &pending.entry, places);
             }
         }

@@ -1,6 +1,9 @@
 //! What is known of a server while its file is not trusted: what is written there, and nothing behind it.
 
-use std::{cell::RefCell, path::Path};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -12,6 +15,7 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     target::{Address, shell_word},
+    terminal::printable_line,
     trust::{Content, Verdict},
 };
 
@@ -21,6 +25,8 @@ pub(crate) struct Untrusted {
     pub(crate) place: Place,
     pub(crate) content: Content,
     pub(crate) verdict: Verdict,
+    /// Whether it is a link that leads out of the project, so that what is in it may be the user's own.
+    pub(crate) outside: bool,
 }
 
 /// A server in such a file.
@@ -35,13 +41,13 @@ pub(crate) struct Pending {
     pub(crate) address: Address,
     /// What it would read.
     pub(crate) wants: Wants,
+    /// The folder that it is about.
+    pub(crate) folder: PathBuf,
+    /// Whether its file is outside of the project.
+    pub(crate) outside: bool,
 }
 
 impl Untrusted {
-    pub(super) const fn new(place: Place, content: Content, verdict: Verdict) -> Self {
-        Self { place, content, verdict }
-    }
-
     /// The file as it was found.
     pub(crate) fn file(&self) -> &Path {
         &self.place.file
@@ -62,7 +68,15 @@ impl Untrusted {
         match reader.address(name, entry) {
             Ok(address) => {
                 let wants = wants.into_inner();
-                let pending = Pending { file, path: path.to_owned(), entry: entry.clone(), address, wants };
+                let pending = Pending {
+                    file,
+                    path: path.to_owned(),
+                    entry: entry.clone(),
+                    address,
+                    wants,
+                    folder: place.folder.clone(),
+                    outside: self.outside,
+                };
                 (Err(self.refusal(name)), Some(pending))
             }
             // What cannot be understood would not be started either.
@@ -78,7 +92,8 @@ impl Untrusted {
             Verdict::Refused => "which you do not trust",
             Verdict::Trusted | Verdict::Unknown => "which you have not trusted yet",
         };
-        let failure = Failure::new(Code::NotTrusted, format!("{name} is in {file}, {why}"));
+        let text = printable_line(&format!("{name} is in {file}, {why}"));
+        let failure = Failure::new(Code::NotTrusted, text);
         failure.hint(self.advice()).data(json!({ "file": self.place.file, "sha256": self.content.digest() }))
     }
 

@@ -10,7 +10,7 @@ use super::{Format, jsonc};
 use crate::{
     failure::{Code, Failure, Result},
     redact,
-    terminal::printable,
+    terminal::{printable, printable_line},
 };
 
 /// How much of a long line is shown on each side of a mistake.
@@ -18,13 +18,26 @@ const SHOWN_BESIDE: usize = 60;
 
 /// Reads a text. A mistake is told with its file, line and column, and shown.
 pub(crate) fn parse(path: &Path, text: &str, format: Format) -> Result<Value> {
+    read(path, text, format, |mistake| mistake.tell(path, text))
+}
+
+/// The same for a text of which nothing may be shown.
+pub(crate) fn parse_unseen(path: &Path, text: &str, format: Format) -> Result<Value> {
+    read(path, text, format, |_| {
+        let why =
+            "is a link to a file outside of the project that has no settings in it; nothing of it is shown";
+        super::file::broken(path, why)
+    })
+}
+
+fn read(path: &Path, text: &str, format: Format, tell: impl Fn(Mistake) -> Failure) -> Result<Value> {
     match format {
         _ if text.trim().is_empty() && format == Format::Toml => Ok(json!({})),
         _ if text.trim().is_empty() => {
             Err(super::file::broken(path, "is empty; a file without servers should say {}"))
         }
-        Format::Json => parse_json(text).map_err(|mistake| mistake.tell(path, text)),
-        Format::Toml => parse_toml(text).map_err(|mistake| mistake.tell(path, text)),
+        Format::Json => parse_json(text).map_err(tell),
+        Format::Toml => parse_toml(text).map_err(tell),
     }
 }
 
@@ -132,11 +145,8 @@ impl Mistake {
         let number = line.to_string();
         let margin = " ".repeat(number.len());
         let indent = " ".repeat(shown_before.width());
-        let message = format!(
-            "{}:{line}:{column}: {}\n  {number} | {shown_before}{shown_after}\n  {margin} | {indent}^",
-            path.display(),
-            self.what
-        );
+        let what = printable_line(&format!("{}:{line}:{column}: {}", path.display(), self.what));
+        let message = format!("{what}\n  {number} | {shown_before}{shown_after}\n  {margin} | {indent}^");
         Failure::new(Code::ConfigBroken, message)
             .data(json!({ "file": path, "line": line, "column": column }))
     }

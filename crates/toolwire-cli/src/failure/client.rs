@@ -45,6 +45,10 @@ impl From<Error> for Failure {
             return failure.hint(pages);
         }
         match rpc.code.name() {
+            // What the code means in general is not what helps here.
+            _ if failure.code() == Code::Forbidden => failure.hint(
+                "the credentials that were sent do not allow it; send a token that has the scopes which the server names",
+            ),
             Some(name) => failure.hint(format!("toolwire explain {} says what \"{name}\" means", rpc.code)),
             None => failure,
         }

@@ -18,7 +18,7 @@ use toolwire::auth::client::AuthError;
 
 pub(crate) use code::Code;
 
-use crate::{redact, terminal};
+use crate::{redact, session::Signal, terminal};
 
 /// What the commands return.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -37,13 +37,24 @@ pub(crate) struct Failure {
     told: bool,
     /// The reader of standard output has left.
     broken_pipe: bool,
+    /// What it was ended by.
+    signal: Option<Signal>,
 }
 
 impl Failure {
     /// A failure with a sentence that says what happened, and where.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let message = redact::sentence(&message.into());
-        Self { code, message, hint: None, data: None, auth: None, told: false, broken_pipe: false }
+        Self {
+            code,
+            message,
+            hint: None,
+            data: None,
+            auth: None,
+            told: false,
+            broken_pipe: false,
+            signal: None,
+        }
     }
 
     /// A failure of which everything has been printed: only the exit code is left.
@@ -67,6 +78,17 @@ impl Failure {
     pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
         self.message = redact::sentence(&format!("{}{more}", self.message));
         self
+    }
+
+    /// Says which signal has ended it.
+    pub(crate) const fn signal(mut self, signal: Signal) -> Self {
+        self.signal = Some(signal);
+        self
+    }
+
+    /// What the program ends with.
+    fn exit_code(&self) -> u8 {
+        self.signal.map_or_else(|| self.code.exit(), Signal::exit)
     }
 
     /// Adds what scripts may want to know besides.
@@ -110,7 +132,7 @@ impl Failure {
             // When standard error is gone as well, there is nobody left to tell.
             let _ = self.tell(&mut anstream::stderr(), json);
         }
-        ExitCode::from(self.code.exit())
+        ExitCode::from(self.exit_code())
     }
 
     fn tell(&self, to: &mut impl Write, json: bool) -> io::Result<()> {
@@ -133,7 +155,7 @@ impl Failure {
     /// The error as scripts get it.
     pub(crate) fn to_json(&self) -> Value {
         let mut error =
-            json!({ "code": self.code.name(), "exit": self.code.exit(), "message": self.message });
+            json!({ "code": self.code.name(), "exit": self.exit_code(), "message": self.message });
         if let Some(hint) = &self.hint {
             error["hint"] = json!(hint);
         }

@@ -18,7 +18,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::target::{Address, Command, shell_word};
+use crate::{
+    target::{Address, Command, shell_word},
+    terminal::printable_line,
+};
 
 pub(crate) use excerpt::excerpt;
 pub(crate) use known::{learn, learn_environment, learn_server, outgoing, remember_variable};
@@ -140,12 +143,17 @@ fn assignment(word: &str, sign: char) -> Cow<'_, str> {
     }
 }
 
+/// Whether the value of a variable or header looks like a secret.
+pub(crate) fn is_hidden_pair(name: &str, value: &str) -> bool {
+    (is_secret(name) || is_token(value)) && !is_placeholder(value)
+}
+
 /// Where a server is, without secrets.
 pub(crate) fn address(address: &Address) -> String {
     match address {
         Address::Command(command) => command_line(command),
-        Address::Http(remote) | Address::WebSocket(remote) => address_of(&remote.url),
-        Address::Unix(path) => format!("unix:{}", path.display()),
+        Address::Http(remote) | Address::WebSocket(remote) => printable_line(&address_of(&remote.url)),
+        Address::Unix(path) => printable_line(&format!("unix:{}", path.display())),
     }
 }
 

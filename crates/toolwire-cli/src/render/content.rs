@@ -16,7 +16,7 @@ use super::{Saver, columns, structured};
 use crate::{
     failure::{Code, Result},
     redact,
-    terminal::{Terminal, printable},
+    terminal::{Terminal, printable, printable_line},
 };
 
 /// Prints text: as it is for programs, and without what could control the terminal for people.
@@ -112,7 +112,7 @@ fn binary(block: &Content, saver: &mut Saver) -> Result<Option<String>> {
         Content::Resource(embedded) => match &embedded.resource {
             ResourceContents::Blob(contents) => {
                 let piece = saver.piece("resource", contents.mime_type.as_deref(), &contents.blob)?;
-                format!("{piece}  {}", printable(&contents.uri))
+                format!("{piece}  {}", printable_line(&contents.uri))
             }
             _ => return Ok(None),
         },
@@ -136,19 +136,19 @@ fn show(terminal: Terminal, block: &Content, saver: &mut Saver) -> Result<()> {
         Content::Text(block) => text(&block.text),
         Content::Resource(embedded) => match &embedded.resource {
             ResourceContents::Text(contents) => {
-                terminal.print(format!("{} {}", "resource".cyan(), printable(&contents.uri)))?;
+                terminal.print(format!("{} {}", "resource".cyan(), printable_line(&contents.uri)))?;
                 text(&contents.text)
             }
             _ => Ok(()),
         },
         Content::ResourceLink(link) => {
             let name = link.title.as_ref().unwrap_or(&link.name);
-            let name = format!("({})", printable(name));
-            terminal.print(format!("{} {} {}", "link".cyan(), printable(&link.uri), name.dimmed()))
+            let name = format!("({})", printable_line(name));
+            terminal.print(format!("{} {} {}", "link".cyan(), printable_line(&link.uri), name.dimmed()))
         }
         other => {
             let json = serde_json::to_string(other).unwrap_or_default();
-            terminal.print(format!("{} {}", printable(other.kind()).cyan(), printable(&json)))
+            terminal.print(format!("{} {}", printable_line(other.kind()).cyan(), printable(&json)))
         }
     }
 }

@@ -4,7 +4,7 @@ use owo_colors::OwoColorize;
 use toolwire::wire::{Content, ResourceContents, Role};
 
 use super::{decode, size, wrapped};
-use crate::terminal::printable;
+use crate::terminal::{printable, printable_line};
 
 /// How far messages are indented below the name of who speaks.
 const INDENT: usize = 2;
@@ -24,18 +24,22 @@ fn spoken(block: &Content) -> String {
     let bytes = |data: &str| decode(data).map_or_else(|_| "broken".to_owned(), |bytes| size(bytes.len()));
     match block {
         Content::Text(block) => printable(&block.text),
-        Content::Image(image) => format!("[image {}, {}]", printable(&image.mime_type), bytes(&image.data)),
-        Content::Audio(audio) => format!("[audio {}, {}]", printable(&audio.mime_type), bytes(&audio.data)),
+        Content::Image(image) => {
+            format!("[image {}, {}]", printable_line(&image.mime_type), bytes(&image.data))
+        }
+        Content::Audio(audio) => {
+            format!("[audio {}, {}]", printable_line(&audio.mime_type), bytes(&audio.data))
+        }
         Content::Resource(embedded) => match &embedded.resource {
             ResourceContents::Text(contents) => {
-                format!("[resource {}]\n{}", printable(&contents.uri), printable(&contents.text))
+                format!("[resource {}]\n{}", printable_line(&contents.uri), printable(&contents.text))
             }
             ResourceContents::Blob(contents) => {
-                format!("[resource {}, {}]", printable(&contents.uri), bytes(&contents.blob))
+                format!("[resource {}, {}]", printable_line(&contents.uri), bytes(&contents.blob))
             }
             _ => "[resource]".to_owned(),
         },
-        Content::ResourceLink(link) => format!("[link {}]", printable(&link.uri)),
+        Content::ResourceLink(link) => format!("[link {}]", printable_line(&link.uri)),
         other => printable(&serde_json::to_string(other).unwrap_or_default()),
     }
 }

@@ -11,7 +11,7 @@ use base64::{
 use super::size;
 use crate::{
     failure::{Code, Explain, Failure, Result},
-    terminal::printable,
+    terminal::printable_line,
 };
 
 /// Takes base64 with and without padding, because servers send both.
@@ -46,7 +46,8 @@ impl Saver {
     /// Saves a piece, or says what it is and how it can be saved.
     pub(crate) fn piece(&mut self, kind: &str, mime_type: Option<&str>, data: &str) -> Result<String> {
         let bytes = decode(data)?;
-        let what = format!("{}, {}", printable(mime_type.unwrap_or("of no known type")), size(bytes.len()));
+        let what =
+            format!("{}, {}", printable_line(mime_type.unwrap_or("of no known type")), size(bytes.len()));
         match self.save(kind, mime_type, &bytes)? {
             Some(path) => Ok(format!("{kind} saved as {}: {what}", path.display())),
             None => Ok(format!("{kind}: {what} (-o FILE saves it)")),
@@ -129,7 +130,7 @@ mod tests {
         let mut saver = Saver::new(None, 1);
         assert_eq!(
             saver.piece("image", Some("image/\u{1b}"), "AAEC").unwrap(),
-            "image: image/\u{fffd}, 3 B (-o FILE saves it)"
+            "image: image/\\x1b, 3 B (-o FILE saves it)"
         );
         assert_eq!(saver.piece("image", None, "???").unwrap_err().code(), Code::InvalidAnswer);
     }

@@ -17,7 +17,7 @@ use crate::{
     target::{self, Target},
 };
 
-pub(crate) use signal::signalled;
+pub(crate) use signal::{Signal, signalled};
 
 /// How long a server may take to end after Ctrl-C before it is made to.
 const PARTING: Duration = Duration::from_millis(500);
@@ -44,23 +44,26 @@ impl Stop {
         tokio::select! {
             () = self.0.made.notified() => {
                 let why = self.0.why.lock().unwrap_or_else(PoisonError::into_inner).take();
-                why.unwrap_or_else(interrupted)
+                why.unwrap_or_else(|| interrupted(Signal::INTERRUPT))
             }
-            () = signalled() => interrupted(),
+            signal = signalled() => interrupted(signal),
         }
     }
 }
 
-/// What Ctrl-C ends with.
-pub(crate) fn interrupted() -> Failure {
-    Failure::new(Code::Interrupted, "interrupted; the server has been told to stop what it was doing")
+/// What Ctrl-C and other signals end with.
+pub(crate) fn interrupted(signal: Signal) -> Failure {
+    let text = "interrupted; the server has been told to stop what it was doing";
+    Failure::new(Code::Interrupted, text).signal(signal)
 }
 
 /// Does something that can be left at any time: Ctrl-C drops it, and what it has started with it.
 pub(crate) async fn interruptible<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         biased;
-        () = signalled() => Err(Failure::new(Code::Interrupted, "interrupted; what was started is ended")),
+        signal = signalled() => {
+            Err(Failure::new(Code::Interrupted, "interrupted; what was started is ended").signal(signal))
+        }
         outcome = work => outcome,
     }
 }
@@ -118,7 +121,7 @@ pub(crate) async fn attended<T>(
     tokio::select! {
         _ = tokio::time::timeout(patience, client.close()) => {}
         // Whoever presses Ctrl-C now does not want to wait for the server's end.
-        () = signalled() => {}
+        _ = signalled() => {}
     }
     outcome
 }

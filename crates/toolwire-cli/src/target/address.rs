@@ -4,7 +4,10 @@ use std::{fmt, path::PathBuf};
 
 use serde_json::json;
 
-use crate::redact;
+use crate::{
+    redact,
+    terminal::{escape, is_unseen},
+};
 
 /// Where a server is and how it is reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,6 +37,14 @@ pub(crate) struct Command {
 pub(crate) struct Remote {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Command {
+    /// The command line as one would type it, with nothing left out.
+    pub(crate) fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Address {
@@ -92,11 +103,21 @@ pub(crate) fn whole_line(command: &Command) -> Option<String> {
     several.then(|| format!("\"command\": {}, \"args\": {}", json!(program), json!(args)))
 }
 
-/// A word as one would type it in a shell.
+/// A word as one would type it in a shell: on one line, with everything that could not be seen as an escape.
 pub(crate) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
+    } else if word.contains(is_unseen) {
+        let mut quoted = "$'".to_owned();
+        for c in word.chars() {
+            match c {
+                '\\' | '\'' => quoted.extend(['\\', c]),
+                c if is_unseen(c) => escape(&mut quoted, c),
+                c => quoted.push(c),
+            }
+        }
+        quoted + "'"
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -125,6 +146,12 @@ mod tests {
         };
         assert_eq!(of("npx -y a", &["b"]).as_deref(), Some(r#""command": "npx", "args": ["-y","a","b"]"#));
         assert_eq!(of("npx", &["a b"]), None);
+    }
+
+    #[test]
+    fn a_word_is_one_line_that_means_the_same() {
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("# it's\n\\x\u{1b}\u{200b}"), r"$'# it\'s\n\\x\x1b\u200b'");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(crate) struct TargetOptions {
     pub(crate) env: Vec<(String, String)>,
 
     /// Seconds to wait for a connection, answer or progress
-    #[arg(long, value_name = "SECONDS", default_value = TIMEOUT, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: Duration,
 
     /// MiB that a message of the server may have

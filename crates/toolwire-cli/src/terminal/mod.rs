@@ -3,6 +3,7 @@
 mod closest;
 mod duration;
 mod fit;
+mod foreign;
 mod moment;
 mod outlet;
 mod table;
@@ -18,11 +19,12 @@ use crate::failure::{Explain, Result};
 pub(crate) use closest::closest;
 pub(crate) use duration::{duration, seconds};
 pub(crate) use fit::fit;
+pub(crate) use foreign::{escape, is_unseen, printable, printable_line};
 pub(crate) use moment::Moment;
 use outlet::styled;
 pub(crate) use outlet::{json, plain};
 pub(crate) use table::{Table, width};
-pub(crate) use wrap::wrapped;
+pub(crate) use wrap::{folded, wrapped};
 
 /// How this run talks: set once from the command line.
 #[derive(Clone, Copy, Debug)]
@@ -102,32 +104,4 @@ pub(crate) fn server_said(line: &str) {
 pub(crate) fn server_said_json(line: &str) {
     let line = serde_json::json!({ "stderr": line }).to_string();
     let _ = writeln!(anstream::stderr(), "{}", json(&line));
-}
-
-/// A server's text without what could control the terminal. Line feeds and tabs stay.
-pub(crate) fn printable(text: &str) -> String {
-    let shown = |c: char| (!c.is_control() || matches!(c, '\n' | '\t')) && !turns_around(c);
-    text.chars().map(|c| if shown(c) { c } else { '\u{fffd}' }).collect()
-}
-
-/// The same for names and the like, which have one line.
-pub(crate) fn printable_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
-}
-
-/// Whether a character changes the direction of the text behind it, which can make it look like another.
-const fn turns_around(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_cannot_control_the_terminal() {
-        assert_eq!(printable("a\tb\n\u{1b}[31mred\u{9b}\u{7}"), "a\tb\n\u{fffd}[31mred\u{fffd}\u{fffd}");
-        assert_eq!(printable("nur\u{202e}gpj.exe"), "nur\u{fffd}gpj.exe");
-        assert_eq!(printable_line("a\tb\nc"), "a b c");
-    }
 }

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-use super::{printable, turns_around};
+use super::foreign::{printable, turns_around};
 use crate::redact;
 
 /// A text without colours, as failures have it.

@@ -7,6 +7,8 @@
 //! Trust is about the file with the servers. Programs of the project that it starts can change without it, as can
 //! the packages that it fetches.
 
+mod found;
+mod influence;
 mod preview;
 mod store;
 
@@ -18,6 +20,7 @@ use crate::{
     config::{Found, Places},
     failure::{Code, Failure, Result},
     private_file,
+    target::shell_word,
     terminal::Terminal,
 };
 
@@ -43,8 +46,13 @@ impl Gate {
         if untrusted.verdict == Verdict::Refused || !self.terminal.can_ask() {
             return Ok(());
         }
-        self.terminal.note(Preview::of(found, file).page(places));
+        let page = Preview::of(found, file).page(places);
         let (store, content) = (Store::of(places), untrusted.content.clone());
+        self.terminal.note(&page.text);
+        if !page.whole {
+            self.terminal.note(format!("Nothing of it is used. {}", unseen(untrusted.file())));
+            return Ok(());
+        }
         match answer()? {
             Answer::Trust => {
                 store.trust(&content)?;
@@ -68,6 +76,12 @@ impl Gate {
         }
         Ok(())
     }
+}
+
+/// What to do about a file that is too long to be shown: nobody says yes to what was not seen.
+pub(crate) fn unseen(file: &Path) -> String {
+    let word = shell_word(&file.display().to_string());
+    format!("Read the file itself; once you have, this trusts it: toolwire trust {word} --yes")
 }
 
 /// What a person says about a file.

@@ -122,7 +122,8 @@ impl Store {
             )
             .hint("set HOME, or trust the file for one command with --trust"));
         };
-        private_file::create_folder(folder).context(folder.display())?;
+        const ONCE: &str = "to trust the file for one command only, give that --trust";
+        private_file::create_folder(folder).context(folder.display()).hint(ONCE)?;
         if !is_private(folder) {
             let text = format!("{} belongs to somebody else, or others may write to it", folder.display());
             return Err(Failure::new(Code::Io, text).hint("make it yours: chmod 700, chown"));
@@ -133,7 +134,7 @@ impl Store {
         }
         let entry = folder.join(entry_name(content));
         let text = format!("{verdict}\n{}\n", content.path.display());
-        private_file::replace(&entry, text.as_bytes()).context(entry.display())
+        private_file::replace(&entry, text.as_bytes()).context(entry.display()).hint(ONCE)
     }
 }
 

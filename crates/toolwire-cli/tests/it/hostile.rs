@@ -21,7 +21,7 @@ fn tools(answers: &[&str], args: &[&str]) -> Ended {
 fn a_name_cannot_control_the_terminal_or_pretend_to_be_several_lines() {
     let answer = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"a\\u001b[31mb\\nc\\u202ed","inputSchema":{"type":"object"}}]}}\n"#;
     let ended = tools(&[answer], &[]);
-    assert_eq!(ended.stdout, "a\u{fffd}[31mb c\u{fffd}d()\n", "{ended:?}");
+    assert_eq!(ended.stdout, "a\\x1b[31mb\\nc\\u202ed()\n", "{ended:?}");
 }
 
 #[test]
@@ -164,4 +164,25 @@ fn an_answer_over_the_limit_is_told_the_same_way_over_http() {
     assert_eq!(error["error"]["code"], "message-too-large", "{ended:?}");
     assert!(error["error"]["hint"].as_str().unwrap().contains("--max-message"), "{ended:?}");
     assert_eq!(run(toolwire(&["tools", "--timeout", "20", &url])).status.code(), Some(0));
+}
+
+#[test]
+fn a_token_without_the_scopes_is_answered_with_what_it_lacks_and_not_with_what_a_code_means() {
+    let web = FakeWeb::start(|asked| {
+        let message: serde_json::Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let error = serde_json::json!({ "code": -32600, "message": "the scope files:write is needed" });
+        let body = serde_json::json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string();
+        let head = format!(
+            "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        Some(format!("{head}Connection: close\r\n\r\n{body}").into_bytes())
+    });
+    let mut command = toolwire(&["tools", "--timeout", "20", "--bearer-env", "TOKEN", &web.url("/mcp")]);
+    command.env("TOKEN", "a-token-of-somebody-1");
+    let ended = run(command);
+    assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("files:write"), "{ended:?}");
+    assert!(!ended.stderr.contains("explain -32600"), "{ended:?}");
+    assert!(ended.stderr.contains("send a token that has the scopes"), "{ended:?}");
 }

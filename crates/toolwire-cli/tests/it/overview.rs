@@ -120,7 +120,7 @@ fn ctrl_c_ends_everything_that_was_started() {
     let home = Home::new();
     let text = hanging(&home);
     let home = home.with(".cursor/mcp.json", &text);
-    for signal in ["-INT", "-TERM"] {
+    for (signal, exit) in [("-INT", 130), ("-TERM", 143)] {
         let child = home.toolwire(&["list", "--timeout", "50"]).spawn().unwrap();
         let pid = child.id().to_string();
         // The server says that it has begun by writing its number.
@@ -129,7 +129,7 @@ fn ctrl_c_ends_everything_that_was_started() {
         }
         assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
         let ended = finish(child);
-        assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+        assert_eq!(ended.status.code(), Some(exit), "{ended:?}");
         assert!(ended.stderr.contains("error[interrupted]"), "{ended:?}");
         assert_is_gone(&home);
         fs::remove_file(home.path("pid")).unwrap();

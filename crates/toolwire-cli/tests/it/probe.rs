@@ -59,7 +59,9 @@ while read -r line; do
 done"#;
     let ended = run(toolwire(&["probe", "--", "sh", "-c", script]));
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-    let shown = ended.stdout.replace(&script.replace('\'', r"'\''"), "[script]");
+    // It is shown on one line, as a shell takes it.
+    let line = script.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n");
+    let shown = ended.stdout.replace(&line, "[script]");
     insta::assert_snapshot!("probe_one_version", without_what_varies(&shown));
 }
 

@@ -123,3 +123,24 @@ fn a_whole_command_line_in_the_place_of_a_program_is_taken_apart() {
         );
     }
 }
+
+#[test]
+fn what_is_wrong_with_a_word_is_told_and_not_something_else() {
+    let told = |args: &[&str]| {
+        let ended = run(toolwire(args));
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {ended:?}");
+        ended.stderr
+    };
+    let time = told(&["tools", "--timeout", "-1", "--", "x"]);
+    assert!(time.contains("not a number of seconds above 0"), "{time}");
+    let option = told(&["tools", "--foo", "--", "x"]);
+    assert!(!option.contains("--root"), "{option}");
+    let option = told(&["tools", "--timout", "5", "--", "x"]);
+    assert!(option.contains("--timeout"), "{option}");
+    let json = told(&["dmeo", "--json"]);
+    assert!(json.contains("did you mean demo?"), "{json}");
+    let scheme = told(&["tools", "ftp://x"]);
+    assert!(scheme.contains("ftp:// is not a kind of address"), "{scheme}");
+    let long = told(&["tools", &"x".repeat(120_000)]);
+    assert!(long.len() < 1000, "{} bytes", long.len());
+}

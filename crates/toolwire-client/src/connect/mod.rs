@@ -85,24 +85,13 @@ async fn attempt<K, C: Connector<K>>(
         match handshake.open(this).await {
             Ok(mut session) => {
                 let version = session.envelope.version();
-                session.dies_on_discover = match this {
-                    Opening::Initialize(_) => restarts > 0,
-                    Opening::Remembered(_) => remembered.is_some_and(|remembered| {
-                        // It was asked after all if it speaks something else now.
-                        remembered.dies_on_discover && remembered.version == version
-                    }),
-                    Opening::Discover(_) => false,
-                };
+                session.dies_on_discover = dies_on_discover(this, restarts > 0, remembered, version);
                 if let Some((eras, key)) = eras.as_ref().zip(key) {
                     eras.remember(key, Remembered { version, dies_on_discover: session.dies_on_discover });
                 }
                 match (line, again) {
                     (Some((keep, line)), Some(connector)) => {
-                        let (settings, info) = (settings.clone(), info.clone());
-                        let host = Arc::clone(&requester.host);
-                        let policy = keep.policy;
-                        let reconnector = Reconnector { policy, connector, line, host, settings, info };
-                        (keep.start)(&mut requester, reconnector, version);
+                        keep.hold(&mut requester, connector, line, &settings, &info, version);
                     }
                     (Some((_, line)), None) => stay_with(&line, &requester),
                     (None, _) => {}
@@ -135,6 +124,23 @@ async fn attempt<K, C: Connector<K>>(
     }
 }
 
+/// Whether a server is known not to survive the first message of a modern client.
+fn dies_on_discover(
+    opening: Opening,
+    restarted: bool,
+    remembered: Option<Remembered>,
+    version: Version,
+) -> bool {
+    match opening {
+        Opening::Initialize(_) => restarted,
+        // It was asked after all if it speaks something else now.
+        Opening::Remembered(_) => {
+            remembered.is_some_and(|remembered| remembered.dies_on_discover && remembered.version == version)
+        }
+        Opening::Discover(_) => false,
+    }
+}
+
 /// How a client is kept connected.
 ///
 /// Only a connector that is owned can be used again by a task, so whoever wants it brings the function for that kind of
@@ -150,6 +156,24 @@ impl<C: 'static> Keep<C> {
         C: Connector<K>,
     {
         Self { policy, start: keep_connected::<K, C> }
+    }
+}
+
+impl<C> Keep<C> {
+    /// Leaves a connection to the one who makes it again whenever it is lost.
+    fn hold(
+        self,
+        requester: &mut Requester,
+        connector: C,
+        line: Arc<Line>,
+        settings: &Settings,
+        info: &Implementation,
+        version: Version,
+    ) {
+        let (settings, info) = (settings.clone(), info.clone());
+        let host = Arc::clone(&requester.host);
+        let reconnector = Reconnector { policy: self.policy, connector, line, host, settings, info };
+        (self.start)(requester, reconnector, version);
     }
 }
 

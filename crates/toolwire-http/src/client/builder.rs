@@ -49,13 +49,6 @@ pub struct HttpError {
     message: String,
 }
 
-/// The text of the error, because `main` shows an error this way.
-impl fmt::Debug for HttpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl HttpBuilder {
     pub(super) fn new(url: &str) -> Self {
         Self {
@@ -297,6 +290,13 @@ impl fmt::Display for HttpError {
     }
 }
 
+/// The text of the error, because `main` shows an error this way.
+impl fmt::Debug for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for HttpError {}
 
 #[cfg(test)]
@@ -345,6 +345,12 @@ mod tests {
         assert!(fault(Http::builder("http://127.0.0.1").header("a", "x\n")).contains("characters"));
         assert!(fault(Http::builder("http://127.0.0.1").bearer("x\n")).contains("token"));
         assert!(fault(Http::builder("http://127.0.0.1").proxy("")).contains("proxy"));
+    }
+
+    #[test]
+    fn what_main_prints_of_an_error_is_its_text() {
+        let error = Http::new(String::from("nonsense")).unwrap_err();
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     #[derive(Debug)]

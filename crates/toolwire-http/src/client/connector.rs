@@ -36,13 +36,13 @@ pub enum Remote {}
 
 impl Http {
     /// The server at `url`, with all settings at their defaults.
-    pub fn new(url: &str) -> Result<Self, HttpError> {
+    pub fn new(url: impl AsRef<str>) -> Result<Self, HttpError> {
         Self::builder(url).build()
     }
 
     /// The server at `url`, with settings to be made.
-    pub fn builder(url: &str) -> HttpBuilder {
-        HttpBuilder::new(url)
+    pub fn builder(url: impl AsRef<str>) -> HttpBuilder {
+        HttpBuilder::new(url.as_ref())
     }
 
     /// The URL as it may be shown: without credentials and query.

@@ -46,13 +46,13 @@ pub struct WebSocket {
 
 impl WebSocket {
     /// The server at `url`, with all settings at their defaults.
-    pub fn new(url: &str) -> Result<Self, HttpError> {
+    pub fn new(url: impl AsRef<str>) -> Result<Self, HttpError> {
         Self::builder(url).build()
     }
 
     /// The server at `url`, with settings to be made.
-    pub fn builder(url: &str) -> WebSocketBuilder {
-        WebSocketBuilder::new(url)
+    pub fn builder(url: impl AsRef<str>) -> WebSocketBuilder {
+        WebSocketBuilder::new(url.as_ref())
     }
 
     /// The URL as it may be shown: without credentials and query.

@@ -12,7 +12,7 @@ use crate::{
     failure::{Code, Failure, Result},
     session,
     target::seconds,
-    terminal::{Terminal, printable},
+    terminal::{Terminal, printable, printable_line},
     trust::Gate,
 };
 
@@ -81,7 +81,7 @@ fn open(site: &Site, walk: &Walk, terminal: Terminal) -> Result<()> {
 fn words(prospect: &Prospect) -> String {
     match prospect {
         Prospect::Register(at) => {
-            format!("A client would be registered at {}, and a person asked", printable(&at.shown()))
+            format!("A client would be registered at {}, and a person asked", printable_line(&at.shown()))
         }
         _ => "A person would be asked now".to_owned(),
     }
@@ -99,7 +99,7 @@ fn shown(hop: &Hop) -> String {
     let mut text = format!("{mark} {}: {}{rule}", hop.step, printable(&hop.detail));
     if let Some(request) = &hop.request {
         let status = hop.status.map(|status| format!(" → {status}")).unwrap_or_default();
-        let _ = write!(text, "\n    {}{status}", printable(request));
+        let _ = write!(text, "\n    {}{status}", printable_line(request));
     }
     text
 }

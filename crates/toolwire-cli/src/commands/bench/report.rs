@@ -9,7 +9,7 @@ use toolwire::Version;
 use super::load::{Load, Measured};
 use crate::{
     failure::Result,
-    terminal::{Table, Terminal, duration, printable},
+    terminal::{Table, Terminal, duration, printable_line},
 };
 
 /// The percentiles that are told, in parts of a thousand.
@@ -36,8 +36,8 @@ pub(super) fn print(
     let mut lines = vec![
         format!(
             "{} · {version} · {} · {} {callers}",
-            printable(name).bold(),
-            printable(&measured.what),
+            printable_line(name).bold(),
+            printable_line(&measured.what),
             load.concurrency
         ),
         String::new(),
@@ -54,7 +54,7 @@ pub(super) fn print(
         lines.push(format!(
             "  {} {}",
             "error:".red().bold(),
-            printable(example.lines().next().unwrap_or_default())
+            printable_line(example.lines().next().unwrap_or_default())
         ));
     }
     lines.extend(percentiles(measured).map(|line| format!("  {line}")));

@@ -21,7 +21,7 @@ use crate::{
     render::{Blocks, Live},
     session::{self, Stop},
     target::{self, Target, TargetOptions},
-    terminal::{Terminal, closest, printable},
+    terminal::{Terminal, closest, printable_line},
     tickets::{Ticket, Tickets},
     tools::{self, Tools},
 };
@@ -141,7 +141,7 @@ impl Call<'_> {
     ) -> Result<(Tool, Made)> {
         let tool = find(tools::all(client).await?, self.name, target)?;
         let arguments = self.arguments(&tool, target, live).await?;
-        live.doing(&format!("calling {}", printable(&tool.name)));
+        live.doing(&format!("calling {}", printable_line(&tool.name)));
         let steps = live.clone();
         let call = client.call(&tool.name, &arguments).progress(move |step| steps.step(&step));
         let task = match call.start().await? {
@@ -189,7 +189,7 @@ impl Call<'_> {
             blocks.show(self.terminal, self.options.output.as_deref())?;
         }
         if outcome.is_error() {
-            let text = format!("the tool `{}` says that it failed", printable(&tool.name));
+            let text = format!("the tool `{}` says that it failed", printable_line(&tool.name));
             return Err(Failure::new(Code::ToolError, text));
         }
         check::output(tool, outcome.structured())
@@ -208,12 +208,13 @@ impl Call<'_> {
 pub(crate) fn find(tools: Tools, name: &str, target: &Target) -> Result<Tool> {
     let Tools { good: tools, bad } = tools;
     if let Some(bad) = bad.iter().find(|tool| tool.name == name) {
-        let text = printable(&format!("the tool `{name}` of {} cannot be used: {}", target.name, bad.why));
+        let text =
+            printable_line(&format!("the tool `{name}` of {} cannot be used: {}", target.name, bad.why));
         return Err(Failure::new(Code::InvalidAnswer, text).hint("that is a fault of the server"));
     }
     let close: Vec<String> = closest(name, tools.iter().map(|tool| tool.name.as_str()))
         .into_iter()
-        .map(|name| format!("`{}`", printable(name)))
+        .map(|name| format!("`{}`", printable_line(name)))
         .collect();
     let count = tools.len();
     tools.into_iter().find(|tool| tool.name == name).ok_or_else(|| {

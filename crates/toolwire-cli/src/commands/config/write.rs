@@ -7,7 +7,7 @@ use std::{
 
 use super::Change;
 use crate::{
-    config::file,
+    config::{Places, file},
     failure::{Code, Explain, Failure, Result},
     private_file,
 };
@@ -30,6 +30,11 @@ fn write(path: &Path, change: &Change) -> Result<Option<PathBuf>> {
     }
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    // Whoever has no home does not want one made by us.
+    if let Some(home) = Places::here().home("").filter(|home| folder.starts_with(home) && !home.is_dir()) {
+        let text = format!("the home directory {} does not exist", home.display());
+        return Err(Failure::new(Code::Io, text).hint("set HOME to one that does"));
+    }
     fs::create_dir_all(folder).context(folder.display())?;
     let put = || private_file::replace(path, &new).context(path.display());
     let Some(old) = old else {

@@ -12,7 +12,8 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     render::room,
-    terminal::{Terminal, printable, width, wrapped},
+    target::shell_word,
+    terminal::{Terminal, printable, printable_line, width, wrapped},
 };
 
 /// How many columns are in front of and behind the text.
@@ -61,7 +62,12 @@ impl Report {
         let finding = Finding::new(problem, shortened(text, 300)).evidence(excerpt.lines());
         let finding = match failure.advice() {
             Some(advice) => finding.fix(advice),
-            None => finding,
+            None => match failure.to_json()["error"]["data"]["file"].as_str() {
+                Some(file) if problem == Problem::ConfigBroken => {
+                    finding.fix(format!("edit {}", shell_word(file)))
+                }
+                _ => finding,
+            },
         };
         Self {
             name: name.to_owned(),
@@ -105,9 +111,9 @@ impl Report {
             Some(Severity::Warning) => "!".yellow().to_string(),
             _ => "✓".green().to_string(),
         };
-        let mut lines = vec![format!("{sign} {}", printable(&self.name).bold())];
+        let mut lines = vec![format!("{sign} {}", printable_line(&self.name).bold())];
         if let Some(address) = self.address.as_ref().filter(|address| **address != self.name) {
-            lines.push(format!("  {}", printable(address).dimmed()));
+            lines.push(format!("  {}", printable_line(address).dimmed()));
         }
         let server = self.server.iter().flat_map(|server| wrapped(&printable(server), room(MARGIN)));
         lines.extend(server.map(|line| format!("  {line}")));
@@ -162,7 +168,7 @@ fn told(finding: &Finding) -> Vec<String> {
     let summary = wrapped(&summary, room(MARGIN));
     let mut lines: Vec<_> = summary.iter().map(|line| format!("  {line}")).collect();
     for evidence in &finding.evidence {
-        let evidence = printable(evidence);
+        let evidence = printable_line(evidence);
         let fits = width(&evidence) <= room(MARGIN);
         let pieces = if fits { vec![evidence] } else { wrapped(&evidence, room(MARGIN)) };
         lines.extend(pieces.iter().map(|piece| format!("    {} {piece}", "│".dimmed())));

@@ -87,7 +87,7 @@ impl Page {
     fn new(signature: String, title: Option<&str>) -> Self {
         let mut lines = vec![signature];
         if let Some(title) = title {
-            lines.push(indented(&printable(title).bold().to_string(), INDENT));
+            lines.push(indented(&printable_line(title).bold().to_string(), INDENT));
         }
         Self { lines }
     }

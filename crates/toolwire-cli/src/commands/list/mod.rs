@@ -19,7 +19,7 @@ use crate::{
     render::Live,
     session,
     target::{self, TargetOptions},
-    terminal::{Terminal, printable},
+    terminal::{Terminal, printable_line},
     tools::{self, BadTool, Tools},
 };
 
@@ -259,7 +259,7 @@ fn tell_bad(bad: &[BadTool], terminal: Terminal) {
         return terminal.note_json(&json!({ "leftOut": bad }));
     }
     for BadTool { name, why } in bad {
-        terminal.warn(printable(&format!("the tool `{name}` is left out: {why}")));
+        terminal.warn(printable_line(&format!("the tool `{name}` is left out: {why}")));
     }
 }
 

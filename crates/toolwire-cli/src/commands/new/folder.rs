@@ -37,7 +37,8 @@ impl Draft {
     fn beside(folder: &Path) -> Result<Self> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let draft = folder.with_file_name(format!(".{name}.{}", std::process::id()));
-        fs::create_dir(&draft).context(draft.display())?;
+        // Its own name is nothing that anybody has asked for.
+        fs::create_dir(&draft).context(folder.display()).hint("choose a folder that you may write to")?;
         Ok(Self(draft))
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Options {
     pub(crate) trust: bool,
 
     /// Seconds that each server may take
-    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = target::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "15", value_parser = target::seconds)]
     pub(crate) timeout: Duration,
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         visit_all(rows, options.timeout, terminal).await?
     };
     if terminal.json {
-        return terminal.print_json(&show::json(&visited, &broken, &searched));
+        return terminal.print_json(&show::json(&visited, &broken, &searched, &places));
     }
     terminal.print(show::page(&visited, &places))
 }
@@ -147,7 +147,9 @@ async fn visit_all(rows: Vec<Row>, timeout: Duration, terminal: Terminal) -> Res
     };
     let outcome = tokio::select! {
         outcome = finished => outcome,
-        () = signalled => Err(Failure::new(Code::Interrupted, "interrupted; all servers are ended")),
+        signal = signalled => {
+            Err(Failure::new(Code::Interrupted, "interrupted; all servers are ended").signal(signal))
+        }
     };
     live.clear();
     // What is still under way is dropped here, and what it had started with it.

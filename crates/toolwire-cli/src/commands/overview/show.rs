@@ -202,13 +202,13 @@ const fn reached(one: &Visited) -> Option<&Reached> {
 }
 
 /// The overview for scripts.
-pub(super) fn json(visited: &[Visited], broken: &[Failure], searched: &[PathBuf]) -> Value {
+pub(super) fn json(visited: &[Visited], broken: &[Failure], searched: &[PathBuf], places: &Places) -> Value {
     let broken: Vec<_> = broken.iter().map(|failure| failure.to_json()["error"].take()).collect();
-    let servers: Vec<_> = visited.iter().map(server).collect();
+    let servers: Vec<_> = visited.iter().map(|one| server(one, places)).collect();
     json!({ "servers": servers, "broken": broken, "searched": searched })
 }
 
-fn server(one: &Visited) -> Value {
+fn server(one: &Visited, places: &Places) -> Value {
     let row = &one.row;
     let state = match state(&one.outcome) {
         "–" => "unknown",
@@ -239,7 +239,7 @@ fn server(one: &Visited) -> Value {
         Outcome::NotTrusted(failure) => {
             server["error"] = failure.to_json()["error"].take();
             if let Some(pending) = &row.pending {
-                server["would"] = trust::would(pending);
+                server["would"] = trust::would(pending, places);
             }
         }
         Outcome::Off | Outcome::NotTried => {}

@@ -9,7 +9,7 @@ use crate::{
     commands::doctor::{shortened, web::Look},
     failure::Result,
     render::room,
-    terminal::{Terminal, duration, printable, wrapped},
+    terminal::{Terminal, duration, printable, printable_line, wrapped},
 };
 
 /// How much of the instructions is shown.
@@ -40,7 +40,7 @@ fn lines(findings: &Findings) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "{} speaks {} ({era}) over {}",
-        printable(&findings.name).bold(),
+        printable_line(&findings.name).bold(),
         findings.version.green().bold(),
         findings.transport
     )];

@@ -18,7 +18,7 @@ use crate::{
     render::{self, Live},
     session::{self, Stop},
     target::{self, TargetOptions},
-    terminal::{Terminal, closest, printable},
+    terminal::{Terminal, closest, printable, printable_line},
 };
 
 const USAGE: &str = "toolwire prompt [SERVER] PROMPT [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
@@ -70,7 +70,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 fn find(prompts: Vec<Prompt>, name: &str, server: &str) -> Result<Prompt> {
     let close: Vec<String> = closest(name, prompts.iter().map(|prompt| prompt.name.as_str()))
         .into_iter()
-        .map(|name| format!("`{}`", printable(name)))
+        .map(|name| format!("`{}`", printable_line(name)))
         .collect();
     prompts.into_iter().find(|prompt| prompt.name == name).ok_or_else(|| {
         let failure = Failure::new(Code::UnknownName, format!("{server} has no prompt `{name}`"));
@@ -92,7 +92,7 @@ async fn fill_in(
     let known: Vec<&PromptArgument> = prompt.arguments.iter().flatten().collect();
     let signature = || anstream::adapter::strip_str(&prompt_signature(prompt)).to_string();
     if let Some(unknown) = given.keys().find(|name| known.iter().all(|argument| argument.name != **name)) {
-        let text = format!("`{}` has no argument `{unknown}`", printable(&prompt.name));
+        let text = format!("`{}` has no argument `{unknown}`", printable_line(&prompt.name));
         return Err(Failure::new(Code::InvalidArguments, text).hint(signature()));
     }
     let missing: Vec<&PromptArgument> = known
@@ -105,7 +105,7 @@ async fn fill_in(
     if !terminal.can_ask() {
         let names: Vec<&str> = missing.iter().map(|argument| argument.name.as_str()).collect();
         let text = format!("`{}` needs more arguments: {}", prompt.name, names.join(", "));
-        let failure = Failure::new(Code::InvalidArguments, printable(&text));
+        let failure = Failure::new(Code::InvalidArguments, printable_line(&text));
         return Err(failure.hint(signature()).data(json!({ "missing": names })));
     }
     let _quiet = live.quiet();

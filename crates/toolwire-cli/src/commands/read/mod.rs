@@ -19,7 +19,7 @@ use crate::{
     render::{self, Live, Saver},
     session::{self, Stop},
     target::{self, TargetOptions},
-    terminal::{Terminal, closest, printable},
+    terminal::{Terminal, closest, printable_line},
 };
 
 const USAGE: &str = "toolwire read [SERVER] URI [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
@@ -80,7 +80,7 @@ async fn read(client: &Client, uri: &str, live: &Live) -> Result<ReadResourceRes
             if close.is_empty() || close.contains(&uri) {
                 return Err(failure);
             }
-            Err(failure.hint(printable(&format!("did you mean {}?", close.join(" or ")))))
+            Err(failure.hint(printable_line(&format!("did you mean {}?", close.join(" or ")))))
         }
         Err(error) => Err(error.into()),
     }
@@ -100,7 +100,7 @@ fn show(result: &ReadResourceResult, to: Option<&Path>, terminal: Terminal) -> R
             continue;
         }
         if several {
-            terminal.print(format!("{} {}", "resource".cyan(), printable(contents.uri())))?;
+            terminal.print(format!("{} {}", "resource".cyan(), printable_line(contents.uri())))?;
         }
         match contents {
             ResourceContents::Text(text) if several || io::stdout().is_terminal() => {
@@ -108,7 +108,7 @@ fn show(result: &ReadResourceResult, to: Option<&Path>, terminal: Terminal) -> R
             }
             // Bytes on a terminal would do something to it.
             ResourceContents::Blob(_) if io::stdout().is_terminal() => {
-                let mime_type = printable(mime_type.unwrap_or("of no known type"));
+                let mime_type = printable_line(mime_type.unwrap_or("of no known type"));
                 terminal.print(format!("{mime_type}, {} (-o FILE saves it)", render::size(bytes.len())))?;
             }
             // Whoever reads it gets it as it is.

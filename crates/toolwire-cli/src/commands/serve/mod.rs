@@ -15,7 +15,7 @@ use toolwire::Server;
 use crate::{
     demo_server,
     failure::{Code, Failure, Result},
-    session,
+    session::{self, Signal},
     terminal::Terminal,
 };
 
@@ -111,16 +111,16 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     tokio::select! {
         ended = serving => ended,
         // It went on draining for too long.
-        () = stopped(&server, terminal) => Err(Failure::told(Code::Interrupted)),
+        signal = stopped(&server, terminal) => Err(Failure::told(Code::Interrupted).signal(signal)),
     }
 }
 
 /// Lets the server finish at the first signal, and gives up on it at the second.
-async fn stopped(server: &Server, terminal: Terminal) {
+async fn stopped(server: &Server, terminal: Terminal) -> Signal {
     session::signalled().await;
     server.shutdown();
     if terminal.is_live() {
         terminal.note("\nfinishing what is under way; Ctrl-C again leaves at once");
     }
-    session::signalled().await;
+    session::signalled().await
 }

@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(result("resources/read", &read), "image/png, 3 bytes");
         let asked = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "a"}});
         assert_eq!(request("completion/complete", &asked), "completion/complete greet who=a");
-        assert_eq!(error(&json!({"code": -32602, "message": "no\nway"})), "-32602 no way");
+        assert_eq!(error(&json!({"code": -32602, "message": "no\nway"})), "-32602 no\\nway");
     }
 
     #[test]
@@ -216,6 +216,6 @@ mod tests {
                 let _ = (request(method, value), result(method, value), error(value), answer(value));
             }
         }
-        assert_eq!(one_line("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+        assert_eq!(one_line("a\u{1b}[2Jb"), "a\\x1b[2Jb");
     }
 }

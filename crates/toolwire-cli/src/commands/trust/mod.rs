@@ -65,15 +65,22 @@ pub(crate) fn trust(options: &TrustOptions, terminal: Terminal) -> Result<()> {
         return nothing(&found, options.file.as_deref(), terminal);
     }
     if !options.yes && !terminal.can_ask() {
-        return Err(Failure::new(Code::Usage, "not trusted: add --yes to confirm")
-            .hint("toolwire list --no-connect --json tells what the files have"));
+        return Err(unasked(&found, &wanted, &places, terminal));
     }
     let store = Store::of(&places);
     let mut done = Vec::new();
     for file in wanted {
         let (preview, content) = (Preview::of(&found, file), &found.untrusted[file].content);
+        let page = preview.page(&places);
         if !terminal.json {
-            terminal.note(preview.page(&places));
+            terminal.note(&page.text);
+        }
+        // Naming the file is what somebody does who has read it.
+        if !page.whole && !(options.yes && options.file.is_some()) {
+            let file = found.untrusted[file].file();
+            let name = printable_line(&file.display().to_string());
+            let text = format!("{name} was not trusted: it has more than can be shown");
+            return Err(Failure::new(Code::Usage, text).hint(trust::unseen(file)));
         }
         match if options.yes { Answer::Trust } else { trust::answer()? } {
             Answer::Trust => store.trust(content)?,
@@ -83,7 +90,7 @@ pub(crate) fn trust(options: &TrustOptions, terminal: Terminal) -> Result<()> {
             }
             Answer::Later => continue,
         }
-        let mut json = preview.to_json();
+        let mut json = preview.to_json(&places);
         json["trusted"] = json!(true);
         done.push(json);
         if !terminal.json {
@@ -96,6 +103,16 @@ pub(crate) fn trust(options: &TrustOptions, terminal: Terminal) -> Result<()> {
         true => Err(Failure::new(Code::Other, "nothing was trusted")),
         false => Ok(()),
     }
+}
+
+/// Shows what there is to trust where nobody can be asked.
+fn unasked(found: &Found, files: &[usize], places: &Places, terminal: Terminal) -> Failure {
+    let previews = || files.iter().map(|file| Preview::of(found, *file));
+    if !terminal.json {
+        previews().for_each(|preview| terminal.note(preview.page(places).text));
+    }
+    let failure = Failure::new(Code::Usage, "not trusted: add --yes to confirm");
+    failure.data(json!({ "files": previews().map(|preview| preview.to_json(places)).collect::<Vec<_>>() }))
 }
 
 /// Says why there is nothing to trust.
@@ -145,6 +162,14 @@ pub(crate) fn untrust(options: &UntrustOptions, terminal: Terminal) -> Result<()
     let mut told = Vec::new();
     for file in &files {
         let forgotten = store.forget(&gone(file))?;
+        // A file that is gone may have been trusted; one that never was is a misspelling.
+        if forgotten == 0 && options.file.is_some() && !file.exists() {
+            let name = printable_line(&file.display().to_string());
+            return Err(Failure::new(
+                Code::Io,
+                format!("there is no file {name}, and none of that name was trusted"),
+            ));
+        }
         told.push(json!({ "file": file, "trusted": false, "forgotten": forgotten }));
         if !terminal.json {
             let name = printable_line(&file.display().to_string());

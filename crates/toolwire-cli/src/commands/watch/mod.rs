@@ -15,7 +15,7 @@ use crate::{
     render::log_line,
     session,
     target::{self, Target, TargetOptions},
-    terminal::{Moment, Terminal, printable},
+    terminal::{Moment, Terminal, printable, printable_line},
 };
 
 /// How many log messages may wait to be printed; what comes faster is counted.
@@ -73,7 +73,7 @@ async fn watch(
     if terminal.json {
         event(terminal, json!({ "watching": watched }))?;
     } else {
-        terminal.note(printable(&format!("watching {}; Ctrl-C ends it", watched.join(", "))).dimmed());
+        terminal.note(printable_line(&format!("watching {}; Ctrl-C ends it", watched.join(", "))).dimmed());
     }
     loop {
         tokio::select! {
@@ -123,7 +123,7 @@ fn tell(change: &Change, terminal: Terminal) -> Result<()> {
         Change::Tools => ("tools", "the list of tools has changed".to_owned()),
         Change::Prompts => ("prompts", "the list of prompts has changed".to_owned()),
         Change::Resources => ("resources", "the list of resources has changed".to_owned()),
-        Change::Updated(uri) => ("updated", format!("{} has changed", printable(uri).green())),
+        Change::Updated(uri) => ("updated", format!("{} has changed", printable_line(uri).green())),
         Change::Resync => ("resync", "connected again; anything may have changed meanwhile".to_owned()),
         _ => ("other", "something else has changed".to_owned()),
     };

@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout};
 use toolwire_client::link::{Inbox, LinkError};
 
-use super::{Address, Endpoint, Sending, redirect};
+use super::{Address, Course, Endpoint, Sending};
 use crate::client::{
     answer::Answer,
     authorize::{Attempt, Authorize, Hop, Refusal, Verdict},
@@ -60,11 +60,11 @@ impl Endpoint {
         headers: &(impl Fn() -> HeaderMap + Send + Sync),
     ) -> Result<Response, LinkError> {
         let mut attempt = authorize.attempt(sending.purpose);
-        let mut redirected = None;
-        let (mut redirects, mut again) = (0, 0);
+        let mut course = Course::new(self);
+        let mut again = 0;
         let mut left = sending.patience;
         loop {
-            let address = redirected.as_ref().unwrap_or(&*self.address);
+            let address = course.address();
             let hop = Hop { method: &sending.method, url: address.url.as_str(), body: &sending.body };
             let own = self.credentials(&mut *attempt, hop).await?;
             if let Some(attached) = &self.attached {
@@ -85,16 +85,8 @@ impl Endpoint {
                 }
             }
             attempt.answered(hop, response.headers());
-            match redirect(&response, &address.url).and_then(|url| Address::new(url).ok()) {
-                Some(_) if redirects == self.settings.limits.redirects => {
-                    return Err(self.redirected_too_often());
-                }
-                Some(next) => {
-                    response.into_body().discard();
-                    redirected = Some(next);
-                    redirects += 1;
-                }
-                None => return Ok(response),
+            if let Some(response) = course.follow(response)? {
+                return Ok(response);
             }
         }
     }

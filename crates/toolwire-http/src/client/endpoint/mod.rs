@@ -177,26 +177,16 @@ impl Endpoint {
         headers: impl Fn() -> HeaderMap + Send + Sync,
     ) -> Result<Response, LinkError> {
         let Sending { method, body, accept, .. } = sending;
-        let mut redirected = None;
-        for _ in 0..=self.settings.limits.redirects {
-            let address = redirected.as_ref().unwrap_or(&*self.address);
+        let mut course = Course::new(self);
+        loop {
+            let address = course.address();
             let headers = self.complete(headers(), accept, address, !body.is_empty());
             let sent = self.pool.send(method.clone(), &address.target, headers, body.clone()).await;
             let response = sent.map_err(|error| fault::not_carried(&error, &self.shown()))?;
-            match redirect(&response, &address.url).and_then(|url| Address::new(url).ok()) {
-                Some(next) => {
-                    response.into_body().discard();
-                    redirected = Some(next);
-                }
-                None => return Ok(response),
+            if let Some(response) = course.follow(response)? {
+                return Ok(response);
             }
         }
-        Err(self.redirected_too_often())
-    }
-
-    fn redirected_too_often(&self) -> LinkError {
-        let text = format!("{} redirects more than {} times", self.shown(), self.settings.limits.redirects);
-        fault::malformed(text)
     }
 
     /// Adds what all requests have to the headers of one.
@@ -216,6 +206,41 @@ impl Endpoint {
             headers.entry(name).or_insert_with(|| value.clone());
         }
         headers
+    }
+}
+
+/// Where a request is sent: to the server's address, and from there to where the server redirects it.
+struct Course<'a> {
+    endpoint: &'a Endpoint,
+    redirected: Option<Address>,
+    followed: usize,
+}
+
+impl<'a> Course<'a> {
+    const fn new(endpoint: &'a Endpoint) -> Self {
+        Self { endpoint, redirected: None, followed: 0 }
+    }
+
+    fn address(&self) -> &Address {
+        self.redirected.as_ref().unwrap_or(&*self.endpoint.address)
+    }
+
+    /// Gives a response back, unless it redirects the request within the server's own origin: then the request is to be
+    /// sent again, to the address that this has now.
+    fn follow(&mut self, response: Response) -> Result<Option<Response>, LinkError> {
+        let Some(next) = redirect(&response, &self.address().url).and_then(|url| Address::new(url).ok())
+        else {
+            return Ok(Some(response));
+        };
+        let most = self.endpoint.settings.limits.redirects;
+        if self.followed == most {
+            let text = format!("{} redirects more than {most} times", self.endpoint.shown());
+            return Err(fault::malformed(text));
+        }
+        response.into_body().discard();
+        self.redirected = Some(next);
+        self.followed += 1;
+        Ok(None)
     }
 }
 

@@ -317,7 +317,9 @@ fn check_version(core: &Core, result: Result<Params, ExchangeError>) -> Result<(
         Err(ExchangeError::Link(error)) => return Err(error),
         Err(ExchangeError::Rpc(error)) => return Err(lost(&format!("it refuses a new one: {error}"))),
     };
-    let version = result.decode::<Initialized>().map(|result| result.version).unwrap_or_default();
+    let Ok(Initialized { version }) = result.decode() else {
+        return Err(lost("its answer to a new one cannot be read"));
+    };
     match core.version() {
         Some(ours) if ours.as_str() == version => Ok(()),
         _ => Err(lost(&format!("it wants to speak version {version:?} in a new one"))),

@@ -26,7 +26,8 @@ pub(crate) use head::Head;
 use head::UNREADABLE;
 
 /// The checks, ready to be made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(crate) struct Gate {
     hosts: Vec<Host<'static>>,
     any_host: bool,
@@ -60,6 +61,17 @@ pub(crate) enum Stopped {
 }
 
 impl Gate {
+    /// The gate of an endpoint without any setting: only this machine's names, and only its pages.
+    pub(crate) const fn local() -> Self {
+        Self {
+            hosts: Vec::new(),
+            any_host: false,
+            origins: Vec::new(),
+            any_origin: false,
+            loopback_origins: true,
+        }
+    }
+
     /// Gives the entry that cannot be read, if there is one.
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, String> {
         let host = |text: &String| Host::parse(text).map(Host::into_owned).ok_or_else(|| text.clone());

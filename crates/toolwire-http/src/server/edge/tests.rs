@@ -259,3 +259,8 @@ fn every_header_that_counts_is_found_and_told_apart() {
         assert_eq!(field(&head).text(), Some(name));
     }
 }
+
+#[test]
+fn without_settings_the_gate_is_that_of_the_defaults() {
+    assert_eq!(Gate::local(), Gate::new(&HttpConfig::default()).unwrap());
+}

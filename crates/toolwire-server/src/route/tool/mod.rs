@@ -1,5 +1,7 @@
 //! Tools.
 
+mod range;
+
 use std::{fmt, sync::Arc};
 
 use serde_json::Value;
@@ -285,11 +287,15 @@ impl ToolRoute {
             self.mend_value(&mut value);
             value
         });
-        let violations =
-            self.input.check().ok().zip(value).and_then(|(schema, value)| schema.validate(&value).err());
-        match violations {
+        let schema = self.input.check().ok().zip(value.as_ref());
+        match schema.and_then(|(schema, value)| schema.validate(value).err()) {
             Some(violations) => self.unfit_by(raw, &violations),
-            None => self.unfit(&reason),
+            None => match value
+                .and_then(|value| range::out_of_range(&Value::Object(self.input.schema.clone()), &value))
+            {
+                Some(misfit) => self.unfit(&misfit),
+                None => self.unfit(&reason),
+            },
         }
     }
 
