@@ -22,6 +22,8 @@ pub mod limits;
 mod log;
 pub mod memory;
 mod nonce;
+#[doc(hidden)]
+pub mod record;
 mod session;
 mod store;
 mod task;
@@ -33,6 +35,8 @@ pub use bus::{Bus, Hub, Topic, Wake, Wakes};
 pub use error::{Cause, StoreError};
 pub use ids::{KeyId, NodeId, NotAnId, Owner, Quota, SessionKey, TaskId, Token};
 pub use life::Life;
+#[doc(hidden)]
+pub use life::milliseconds;
 pub use log::{Event, EventLog, Head, LogKey, LogState, NewHead, Slice};
 pub use nonce::NonceStore;
 pub use session::{SessionRecord, SessionStore};

@@ -98,7 +98,8 @@ impl Life {
 }
 
 /// Whole milliseconds, rounded up: nothing lasts shorter than it was said.
-pub(crate) fn milliseconds(duration: Duration) -> u64 {
+#[doc(hidden)]
+pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 

@@ -1,4 +1,7 @@
-//! One task, and what can happen to it. Nothing here knows of other tasks, or takes the time by itself.
+//! One task, and what can happen to it: the rules of [`TaskStore`](crate::TaskStore) for stores that read a record, change
+//! it and write it back in one go. Nothing here knows of other tasks, takes the time, or keeps a journal.
+//!
+//! For the stores of this project. Not part of the API.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +21,7 @@ const ENTRY_OVERHEAD: usize = 48;
 const RESERVE: usize = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
     Ready,
     Leased,
     Timed,
@@ -27,49 +30,52 @@ pub(super) enum Phase {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Record {
-    pub(super) owner: Owner,
-    pub(super) quota: Quota,
-    pub(super) format: u32,
-    pub(super) key: Option<KeyId>,
-    pub(super) request: Arc<TaskRequest>,
-    pub(super) phase: Phase,
+pub struct Record {
+    pub owner: Owner,
+    pub quota: Quota,
+    pub format: u32,
+    pub key: Option<KeyId>,
+    pub request: Arc<TaskRequest>,
+    pub phase: Phase,
     /// Since when, or from when on, it can be claimed.
-    pub(super) due_ms: Option<u64>,
-    pub(super) life: Life,
-    pub(super) fence: u64,
-    pub(super) attempt: u32,
-    pub(super) journal: Vec<(Entry, Source)>,
-    node: Option<NodeId>,
-    token: Option<Token>,
-    lease_ms: u64,
-    lease_until_ms: u64,
+    pub due_ms: Option<u64>,
+    pub life: Life,
+    pub fence: u64,
+    pub attempt: u32,
+    /// What was added to the journal since the record was read. Whoever keeps the journal takes it.
+    pub added: Vec<(Entry, Source)>,
+    /// How many entries the journal has, with what was added.
+    pub entries: usize,
+    pub node: Option<NodeId>,
+    pub token: Option<Token>,
+    pub lease_ms: u64,
+    pub lease_until_ms: u64,
     /// The number of the last write of the lease.
-    written: u64,
+    pub written: u64,
     /// Whether the run waits in the memory of its node.
-    held: bool,
-    /// How long the journal was when the run parked.
-    parked_at: usize,
-    journal_bytes: usize,
-    open: Vec<OpenQuestion>,
-    answered: Vec<String>,
-    note: TaskNote,
-    outcome: Option<Outcome>,
-    is_error: bool,
-    poll_ms: u64,
-    updated_ms: u64,
-    pub(super) rev: u64,
+    pub held: bool,
+    /// How many entries the journal had when the run parked.
+    pub parked_at: usize,
+    pub journal_bytes: usize,
+    pub open: Vec<OpenQuestion>,
+    pub answered: Vec<String>,
+    pub note: TaskNote,
+    pub outcome: Option<Outcome>,
+    pub is_error: bool,
+    pub poll_ms: u64,
+    pub updated_ms: u64,
+    pub rev: u64,
 }
 
 /// Where an entry of a journal came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub enum Source {
     Run,
     Answer,
 }
 
 impl Record {
-    pub(super) fn new(task: NewTask, now: u64) -> Self {
+    pub fn new(task: NewTask, now: u64) -> Self {
         let mut record = Self {
             owner: task.owner,
             quota: task.quota,
@@ -81,7 +87,8 @@ impl Record {
             life: Life::new(now, task.keep, task.ttl),
             fence: 0,
             attempt: 0,
-            journal: Vec::new(),
+            added: Vec::new(),
+            entries: 0,
             node: None,
             token: None,
             lease_ms: 0,
@@ -107,16 +114,16 @@ impl Record {
     }
 
     /// What counts against the limit of bytes.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         let questions: usize = self.open.iter().map(OpenQuestion::weight).sum();
         let answered: usize = self.answered.iter().map(|key| key.len() + ENTRY_OVERHEAD).sum();
-        let journal = self.journal_bytes + self.journal.len() * ENTRY_OVERHEAD;
+        let journal = self.journal_bytes + self.entries * ENTRY_OVERHEAD;
         let end = self.outcome.as_ref().map_or(0, Outcome::weight) + self.note.weight();
         OVERHEAD + self.request.weight() + journal + questions + answered + end.max(RESERVE)
     }
 
     /// By how much the weight may grow by this step, at most.
-    pub(super) fn growth(&self, step: &Advance) -> usize {
+    pub fn growth(&self, step: &Advance) -> usize {
         let note = |note: &Option<TaskNote>| note.as_ref().map_or(0, TaskNote::weight);
         match step {
             Advance::Record(entries) => entries_weight(entries),
@@ -133,19 +140,19 @@ impl Record {
         }
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
     }
 
-    pub(super) fn has_expired(&self, now: u64) -> bool {
+    pub fn has_expired(&self, now: u64) -> bool {
         self.life.expires_ms() <= now
     }
 
-    pub(super) fn topic(&self, id: TaskId) -> Topic {
+    pub fn topic(&self, id: TaskId) -> Topic {
         Topic::Task { id, session: self.request.session }
     }
 
-    pub(super) fn head(&self, id: TaskId, now: u64) -> TaskHead {
+    pub fn head(&self, id: TaskId, now: u64) -> TaskHead {
         let status = match self.phase {
             Phase::Ended(status) => status,
             _ if self.open.is_empty() => TaskStatus::Working,
@@ -164,22 +171,22 @@ impl Record {
         }
     }
 
-    pub(super) fn view(&self, id: TaskId, now: u64) -> TaskView {
+    pub fn view(&self, id: TaskId, now: u64) -> TaskView {
         TaskView::new(self.head(id, now), self.open.clone(), self.outcome.clone())
     }
 
     /// Gives it to a node. Questions stay open: what is answered during the run counts when it parks.
-    pub(super) fn claim(&mut self, claim: &Claim, now: u64) {
+    pub fn claim(&mut self, claim: &Claim, now: u64) {
         self.lease(claim.node, claim.token, milliseconds(claim.lease), now);
         self.life.work(now);
     }
 
     /// What the node that has just claimed it is told.
-    pub(super) fn claimed(&self, id: TaskId, token: Token, now: u64) -> Claimed {
+    pub fn claimed(&self, id: TaskId, token: Token, journal: Vec<Entry>, now: u64) -> Claimed {
         let lease = Lease { id, fence: self.fence, token };
         let request = TaskRequest::clone(&self.request);
         let mut claimed = Claimed::new(lease, self.owner, self.head(id, now), request, now);
-        claimed.journal = self.journal.iter().map(|(entry, _)| entry.clone()).collect();
+        claimed.journal = journal;
         claimed.attempt = self.attempt;
         claimed.format = self.format;
         claimed.key = self.key;
@@ -194,7 +201,7 @@ impl Record {
         self.token = Some(token);
         self.written = 0;
         self.held = false;
-        self.parked_at = self.journal.len();
+        self.parked_at = self.entries;
         self.prolong(lease_ms, now);
     }
 
@@ -204,16 +211,16 @@ impl Record {
     }
 
     /// Whether a run with this lease goes on.
-    pub(super) fn is_run_by(&self, lease: &Lease) -> bool {
+    pub fn is_run_by(&self, lease: &Lease) -> bool {
         self.knows(lease) && self.phase == Phase::Leased
     }
 
-    pub(super) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
     /// Renews a lease, and says whether it still holds.
-    pub(super) fn renew(&mut self, lease: &Lease, lease_ms: u64, now: u64) -> bool {
+    pub fn renew(&mut self, lease: &Lease, lease_ms: u64, now: u64) -> bool {
         let holds = self.is_run_by(lease);
         if holds {
             self.prolong(lease_ms, now);
@@ -233,7 +240,7 @@ impl Record {
     }
 
     /// Whether a write is to be carried out. `Ok(false)` when it has been.
-    pub(super) fn admits(&self, lease: &Lease, n: u64) -> Result<bool, StoreError> {
+    pub fn admits(&self, lease: &Lease, n: u64) -> Result<bool, StoreError> {
         if !self.knows(lease) {
             return Err(StoreError::Lost);
         }
@@ -247,17 +254,17 @@ impl Record {
     }
 
     /// Whether the journal has room for what the step adds to it.
-    pub(super) fn fits(&self, step: &Advance) -> Result<(), StoreError> {
+    pub fn fits(&self, step: &Advance) -> Result<(), StoreError> {
         match step {
             Advance::Record(entries) | Advance::Park(Park { entries, .. }) => {
-                check_journal(self.journal_bytes, self.journal.len(), entries)
+                check_journal(self.journal_bytes, self.entries, entries)
             }
             Advance::Note(_) | Advance::Finish(_) | Advance::Release => Ok(()),
         }
     }
 
     /// Carries out a write that was admitted and fits.
-    pub(super) fn advance(&mut self, n: u64, step: Advance, now: u64) {
+    pub fn advance(&mut self, n: u64, step: Advance, now: u64) {
         self.written = n;
         match step {
             Advance::Record(entries) => self.extend(entries, Source::Run),
@@ -277,7 +284,7 @@ impl Record {
     fn park(&mut self, park: Park, now: u64) {
         let progress = !park.entries.is_empty();
         self.extend(park.entries, Source::Run);
-        self.parked_at = self.journal.len();
+        self.parked_at = self.entries;
         let asked = !park.open.is_empty();
         self.open.clear();
         for question in park.open {
@@ -340,7 +347,7 @@ impl Record {
         self.end(status, now);
     }
 
-    pub(super) fn cancel(&mut self, why: TaskNote, now: u64) {
+    pub fn cancel(&mut self, why: TaskNote, now: u64) {
         self.fence += 1;
         self.token = None;
         self.note = why;
@@ -348,16 +355,20 @@ impl Record {
         self.end(TaskStatus::Cancelled, now);
     }
 
-    /// What nobody will need again is let go of.
     fn end(&mut self, status: TaskStatus, now: u64) {
         self.phase = Phase::Ended(status);
         self.due_ms = None;
         self.open = Vec::new();
         self.answered = Vec::new();
-        self.journal = Vec::new();
+        self.touch(now);
+    }
+
+    /// Lets go of what only an operator would still want to know of a task that has ended.
+    pub fn strip(&mut self) {
+        self.added = Vec::new();
+        self.entries = 0;
         self.journal_bytes = 0;
         self.request = Arc::new(self.stripped());
-        self.touch(now);
     }
 
     /// What a task still has to know of its request when it has ended.
@@ -368,14 +379,8 @@ impl Record {
         request
     }
 
-    /// What was answered since the run parked.
-    pub(super) fn answers(&self) -> Vec<Entry> {
-        let since = self.journal.iter().skip(self.parked_at);
-        since.filter(|(_, from)| *from == Source::Answer).map(|(entry, _)| entry.clone()).collect()
-    }
-
     /// Those of the answers whose questions are open, each once.
-    pub(super) fn wanted(&self, answers: Vec<Answer>) -> Vec<Answer> {
+    pub fn wanted(&self, answers: Vec<Answer>) -> Vec<Answer> {
         let mut wanted: Vec<Answer> = Vec::new();
         for answer in answers {
             let is_open = self.open.iter().any(|open| open.key == answer.key);
@@ -387,14 +392,14 @@ impl Record {
     }
 
     /// Whether the journal has room for answers, and by how much they may make the task heavier.
-    pub(super) fn fits_answers(&self, wanted: &[Answer]) -> Result<usize, StoreError> {
+    pub fn fits_answers(&self, wanted: &[Answer]) -> Result<usize, StoreError> {
         let entries: Vec<Entry> = wanted.iter().map(|answer| answer.entry.clone()).collect();
-        check_journal(self.journal_bytes, self.journal.len(), &entries)?;
+        check_journal(self.journal_bytes, self.entries, &entries)?;
         Ok(entries_weight(&entries) + wanted.len() * ENTRY_OVERHEAD)
     }
 
     /// Takes answers that are wanted and fit.
-    pub(super) fn answer(&mut self, wanted: Vec<Answer>, now: u64) -> Answered {
+    pub fn answer(&mut self, wanted: Vec<Answer>, now: u64) -> Answered {
         let mut taken = Vec::with_capacity(wanted.len());
         for Answer { key, entry } in wanted {
             self.open.retain(|open| open.key != key);
@@ -421,7 +426,8 @@ impl Record {
             return;
         }
         self.journal_bytes += entries.iter().map(|entry| entry.text().len()).sum::<usize>();
-        self.journal.extend(entries.into_iter().map(|entry| (entry, from)));
+        self.entries += entries.len();
+        self.added.extend(entries.into_iter().map(|entry| (entry, from)));
         self.attempt = 0;
         if self.phase == Phase::Leased {
             self.await_end_of_lease();
