@@ -52,10 +52,10 @@ pub async fn open_with(options: SqliteOptions) -> Result<Store, StoreError> {
     let (ready, opened) = tokio::sync::oneshot::channel();
     let of_threads = hub.clone();
     // Opening reads and writes the disk, and may wait for other processes.
-    let opener = std::thread::Builder::new().name("toolwire-sqlite-open".to_owned()).spawn(move || {
+    let spawned = std::thread::Builder::new().name("toolwire-sqlite-open".to_owned()).spawn(move || {
         let _ = ready.send(thread::Threads::start(&options, &of_threads));
     });
-    opener.map_err(StoreError::unavailable)?;
+    spawned.map_err(StoreError::unavailable)?;
     let threads = opened.await.map_err(|_| StoreError::unavailable("the file could not be opened"))??;
     let threads = Arc::new(threads);
     let store = Store::new(

@@ -13,7 +13,7 @@ use toolwire_store::{
 use crate::{
     error::{array, failed, from_sql, to_sql},
     row::{decode, encode},
-    thread::{Now, Threads},
+    thread::{At, Threads},
 };
 
 /// How many events of one log are kept.
@@ -164,7 +164,7 @@ fn remove(connection: &Connection, which: &str, value: &[u8]) -> Result<(), Stor
     Ok(())
 }
 
-fn open(at: &mut Now<'_>, key: &LogKey, new: NewHead, over: Option<u64>) -> Result<u64, StoreError> {
+fn open(at: &mut At<'_>, key: &LogKey, new: NewHead, over: Option<u64>) -> Result<u64, StoreError> {
     let fence = over.unwrap_or(0) + 1;
     let found = find(at.connection, key, at.now)?;
     match (found.as_ref().and_then(|stored| Some((stored.row, stored.head.as_ref()?))), over) {
@@ -186,7 +186,7 @@ fn open(at: &mut Now<'_>, key: &LogKey, new: NewHead, over: Option<u64>) -> Resu
 }
 
 fn append(
-    at: &mut Now<'_>,
+    at: &mut At<'_>,
     key: &LogKey,
     fence: u64,
     first: u64,
@@ -222,7 +222,7 @@ fn append(
     Ok(())
 }
 
-fn post(at: &mut Now<'_>, key: &LogKey, event: &Bytes) -> Result<u64, StoreError> {
+fn post(at: &mut At<'_>, key: &LogKey, event: &Bytes) -> Result<u64, StoreError> {
     let sql = "UPDATE posted SET number = number + 1 RETURNING number";
     let mut next = at.connection.prepare_cached(sql).map_err(failed)?;
     let number = next.query_row([], |row| row.get(0)).map(from_sql).map_err(failed)?;
@@ -236,7 +236,7 @@ fn post(at: &mut Now<'_>, key: &LogKey, event: &Bytes) -> Result<u64, StoreError
     Ok(number)
 }
 
-fn read(at: &Now<'_>, key: &LogKey, after: u64, limit: usize) -> Result<Slice, StoreError> {
+fn read(at: &At<'_>, key: &LogKey, after: u64, limit: usize) -> Result<Slice, StoreError> {
     let Some(stored) = find(at.connection, key, at.now)? else { return Ok(Slice::new(None, Vec::new(), 1)) };
     let sql = "SELECT number, bytes FROM event WHERE log = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
     let mut select = at.connection.prepare_cached(sql).map_err(failed)?;

@@ -82,10 +82,10 @@ impl Neighbours {
 
     /// Hears what others have left, and says that this process is there. What fails is tried again.
     pub(crate) fn look(&mut self, connection: &Connection) {
-        if self.clock.now_ms() >= self.beat_ms.saturating_add(BEAT_MS) {
-            if let Err(error) = self.beat(connection) {
-                tracing::warn!(%error, "the file of the store cannot be tidied up");
-            }
+        if self.clock.now_ms() >= self.beat_ms.saturating_add(BEAT_MS)
+            && let Err(error) = self.beat(connection)
+        {
+            tracing::warn!(%error, "the file of the store cannot be tidied up");
         }
         if let Err(error) = self.hear(connection) {
             tracing::warn!(%error, "what others have written to the store cannot be seen");

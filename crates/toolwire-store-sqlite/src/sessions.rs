@@ -10,7 +10,7 @@ use toolwire_store::{
 use crate::{
     error::{failed, from_sql, to_sql},
     row::{decode, encode},
-    thread::{Now, Threads},
+    thread::{At, Threads},
 };
 
 /// How many sessions are kept, removed ones included as long as they must not come back.
@@ -36,7 +36,7 @@ fn find(connection: &Connection, key: &SessionKey, now: u64) -> Result<Option<Ke
 }
 
 fn put(
-    at: &mut Now<'_>,
+    at: &mut At<'_>,
     session: &SessionRecord,
     expect: Option<u64>,
     idle: Duration,

@@ -14,7 +14,7 @@ use toolwire_store::{
 use crate::{
     error::to_sql,
     row::{self, Stored},
-    thread::{Now, Threads},
+    thread::{At, Threads},
 };
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ fn of(connection: &Connection, owner: &Owner, id: &TaskId, now: u64) -> Result<O
     Ok(row::find(connection, id, now)?.filter(|stored| stored.record.owner == *owner))
 }
 
-fn create(at: &mut Now<'_>, task: NewTask) -> Result<Created, StoreError> {
+fn create(at: &mut At<'_>, task: NewTask) -> Result<Created, StoreError> {
     let (id, asked, now) = (task.id, task.lease, at.now);
     let lease = asked.map(|lease| Lease { id, fence: 1, token: lease.token });
     // One that has expired and was not removed yet is there, too: its id is not used again.
@@ -55,12 +55,9 @@ fn create(at: &mut Now<'_>, task: NewTask) -> Result<Created, StoreError> {
 const DUE: &str = "tool = ?1 AND revision = ?2 AND due <= ?3 AND until > ?3 AND format <= ?4 \
      AND (key IS NULL OR instr(?5, ',' || hex(key) || ',') > 0) ORDER BY due, row LIMIT ?6";
 
-fn claim(at: &mut Now<'_>, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
-    let keys: Vec<String> = claim
-        .keys
-        .iter()
-        .map(|key| key.as_bytes().iter().map(|byte| format!("{byte:02X}")).collect())
-        .collect();
+fn claim(at: &mut At<'_>, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
+    let keys: Vec<String> =
+        claim.keys.iter().map(|key| format!("{:08X}", u32::from_be_bytes(*key.as_bytes()))).collect();
     let keys = format!(",{},", keys.join(","));
     let max = to_sql(claim.max as u64);
     let mut due = Vec::new();
@@ -82,7 +79,7 @@ fn claim(at: &mut Now<'_>, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
     Ok(claimed)
 }
 
-fn renew(at: &mut Now<'_>, leases: &[Lease], lease: Duration) -> Result<Renewed, StoreError> {
+fn renew(at: &mut At<'_>, leases: &[Lease], lease: Duration) -> Result<Renewed, StoreError> {
     let mut lost = Vec::new();
     for one in leases {
         let stored = row::find(at.connection, &one.id, at.now)?;
@@ -96,7 +93,7 @@ fn renew(at: &mut Now<'_>, leases: &[Lease], lease: Duration) -> Result<Renewed,
     Ok(Renewed::new(lost, at.now))
 }
 
-fn advance(at: &mut Now<'_>, lease: &Lease, n: u64, step: Advance) -> Result<u64, StoreError> {
+fn advance(at: &mut At<'_>, lease: &Lease, n: u64, step: Advance) -> Result<u64, StoreError> {
     let mut stored = row::find(at.connection, &lease.id, at.now)?.ok_or(StoreError::Lost)?;
     let record = &mut stored.record;
     if !record.admits(lease, n)? {
@@ -113,7 +110,7 @@ fn advance(at: &mut Now<'_>, lease: &Lease, n: u64, step: Advance) -> Result<u64
 }
 
 fn answer(
-    at: &mut Now<'_>,
+    at: &mut At<'_>,
     owner: &Owner,
     id: &TaskId,
     answers: Vec<Answer>,
@@ -131,7 +128,7 @@ fn answer(
 }
 
 fn cancel(
-    at: &mut Now<'_>,
+    at: &mut At<'_>,
     owner: &Owner,
     id: &TaskId,
     why: TaskNote,
@@ -148,7 +145,7 @@ fn cancel(
 }
 
 fn list(
-    at: &Now<'_>,
+    at: &At<'_>,
     owner: &Owner,
     after: Option<(u64, TaskId)>,
     limit: usize,
@@ -162,7 +159,7 @@ fn list(
     Ok(page.iter().map(|stored| stored.record.head(stored.id, at.now)).collect())
 }
 
-fn revs(at: &Now<'_>, ids: &[TaskId]) -> Result<Vec<Option<u64>>, StoreError> {
+fn revs(at: &At<'_>, ids: &[TaskId]) -> Result<Vec<Option<u64>>, StoreError> {
     use rusqlite::OptionalExtension as _;
     let sql = "SELECT rev FROM task WHERE id = ?1 AND until > ?2";
     let mut statement = at.connection.prepare_cached(sql).map_err(crate::error::failed)?;
@@ -173,14 +170,14 @@ fn revs(at: &Now<'_>, ids: &[TaskId]) -> Result<Vec<Option<u64>>, StoreError> {
     ids.iter().map(&mut rev).collect()
 }
 
-fn answers(at: &Now<'_>, lease: &Lease) -> Result<Vec<Entry>, StoreError> {
+fn answers(at: &At<'_>, lease: &Lease) -> Result<Vec<Entry>, StoreError> {
     let stored = row::find(at.connection, &lease.id, at.now)?;
     let stored = stored.filter(|stored| stored.record.is_run_by(lease)).ok_or(StoreError::Lost)?;
     let since = stored.journal(at.connection, stored.record.parked_at)?;
     Ok(since.into_iter().filter(|(_, from)| *from == Source::Answer).map(|(entry, _)| entry).collect())
 }
 
-fn sweep(at: &mut Now<'_>, limit: usize) -> Result<usize, StoreError> {
+fn sweep(at: &mut At<'_>, limit: usize) -> Result<usize, StoreError> {
     let wanted = params![to_sql(at.now), to_sql(limit as u64)];
     let gone = row::select(at.connection, "until <= ?1 ORDER BY until LIMIT ?2", wanted)?;
     for stored in &gone {

@@ -36,14 +36,15 @@ const CHECKPOINT: Duration = Duration::from_secs(1);
 const LARGEST_LOG: u64 = 64 * 1024 * 1024;
 
 /// What an operation has while it runs.
-pub(crate) struct Now<'a> {
+pub(crate) struct At<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) now: u64,
     pub(crate) wakes: &'a mut Vec<Topic>,
 }
 
 trait Work: Send {
-    fn run(&mut self, now: &mut Now<'_>) -> bool;
+    /// Gives the error that whoever called will be told.
+    fn run(&mut self, now: &mut At<'_>) -> Option<StoreError>;
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
@@ -53,10 +54,10 @@ struct Call<T, F> {
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T: Send, F: FnOnce(&mut Now<'_>) -> Result<T, StoreError> + Send> Work for Call<T, F> {
-    fn run(&mut self, now: &mut Now<'_>) -> bool {
+impl<T: Send, F: FnOnce(&mut At<'_>) -> Result<T, StoreError> + Send> Work for Call<T, F> {
+    fn run(&mut self, now: &mut At<'_>) -> Option<StoreError> {
         self.done = self.act.take().map(|act| act(now));
-        matches!(self.done, Some(Ok(_)))
+        self.done.as_ref().and_then(|done| done.as_ref().err().cloned())
     }
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
@@ -115,7 +116,7 @@ impl Threads {
     /// Carries out a write, in a transaction with others.
     pub(crate) fn write<'a, T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Now<'_>) -> Result<T, StoreError> + Send + 'static,
+        act: impl FnOnce(&mut At<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Op<'a, T> {
         call(&self.writer, false, act)
     }
@@ -123,7 +124,7 @@ impl Threads {
     /// The same, before all others that wait.
     pub(crate) fn write_first<'a, T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Now<'_>) -> Result<T, StoreError> + Send + 'static,
+        act: impl FnOnce(&mut At<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Op<'a, T> {
         call(&self.writer, true, act)
     }
@@ -131,7 +132,7 @@ impl Threads {
     /// Reads what has been committed.
     pub(crate) fn read<'a, T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Now<'_>) -> Result<T, StoreError> + Send + 'static,
+        act: impl FnOnce(&mut At<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Op<'a, T> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.readers.len().max(1);
         call(self.readers.get(next).unwrap_or(&self.writer), false, act)
@@ -141,7 +142,7 @@ impl Threads {
 fn call<'a, T: Send + 'static>(
     thread: &SyncSender<Job>,
     urgent: bool,
-    act: impl FnOnce(&mut Now<'_>) -> Result<T, StoreError> + Send + 'static,
+    act: impl FnOnce(&mut At<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Op<'a, T> {
     let thread = thread.clone();
     Box::pin(async move {
@@ -236,11 +237,13 @@ impl Writer {
         for job in batch {
             self.run("SAVEPOINT job")?;
             let before = wakes.len();
-            let done = job.work.run(&mut Now { connection: &self.connection, now, wakes });
+            let error = job.work.run(&mut At { connection: &self.connection, now, wakes });
             if self.connection.is_autocommit() {
-                return Err(StoreError::unavailable("SQLite has given up the transaction"));
+                // SQLite gives up everything when, say, the disk is full. Then all are told so.
+                let unknown = || StoreError::unavailable("SQLite has given up the transaction");
+                return Err(error.unwrap_or_else(unknown));
             }
-            if !done {
+            if error.is_some() {
                 wakes.truncate(before);
                 self.run("ROLLBACK TO job")?;
             }
@@ -274,7 +277,7 @@ fn read(connection: &Connection, clock: &dyn Clock, jobs: &Receiver<Job>) {
         // One view of the file for all that an operation reads.
         let begun = connection.execute_batch("BEGIN").map_err(failed);
         if begun.is_ok() {
-            job.work.run(&mut Now { connection, now: clock.now_ms(), wakes: &mut Vec::new() });
+            job.work.run(&mut At { connection, now: clock.now_ms(), wakes: &mut Vec::new() });
         }
         let ended = if connection.is_autocommit() {
             Ok(())
