@@ -18,6 +18,7 @@
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
 //! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves, and have TLS for clients with them |
+//! | `store-sqlite` | no | keep tasks, sessions and streams in a file: [`store::open`] with `sqlite:PATH` |
 //!
 //! # A server
 //!
@@ -117,6 +118,8 @@ pub mod transport {
     #[doc(hidden)]
     pub use toolwire_transport::{FairQueue, Lane, Ledger, fair, ledger, lines, pump, write_loop};
 }
+
+pub mod store;
 
 pub use serde_json::json;
 

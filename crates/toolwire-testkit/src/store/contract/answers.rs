@@ -15,6 +15,9 @@ use super::{
 
 /// `answer` takes open keys only, each once, also among concurrent answers and while a run is under way; the last open
 /// key of a parked task makes it ready exactly once; `Park` never opens an answered key.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_10_each_open_key_is_answered_once(backend: &dyn Backend) {
     let clients = clients(backend).await;
     one_by_one(backend, &clients[0]).await;

@@ -13,6 +13,9 @@ use super::{
 };
 
 /// A claim gives a task to one node; among concurrent claimers nothing is doubled and nothing is left.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_04_a_task_is_given_to_one_node(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let case = Case::new();
@@ -42,6 +45,9 @@ pub async fn rule_04_a_task_is_given_to_one_node(backend: &dyn Backend) {
 }
 
 /// A claim takes only served pairs whose format and key it names, the longest due first; none is passed over for ever.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_05_a_claim_takes_what_it_can_read_the_longest_due_first(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -93,6 +99,9 @@ pub async fn rule_05_a_claim_takes_what_it_can_read_the_longest_due_first(backen
 
 /// Every claim raises the fence; a write with an older one, or another token, is `Lost` and changes nothing. So it is
 /// after cancel, end and expiry.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_06_a_write_with_an_older_fence_or_another_token_is_lost(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -150,6 +159,9 @@ pub async fn rule_06_a_write_with_an_older_fence_or_another_token_is_lost(backen
 
 /// A lease renewed in time is never given away; one that is not can be claimed within lease + 1 s, later attempts after their
 /// pause.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_07_a_lease_that_is_renewed_is_never_given_away(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -184,6 +196,9 @@ pub async fn rule_07_a_lease_that_is_renewed_is_never_given_away(backend: &dyn B
 }
 
 /// A park with `wake` can be claimed at its time ± 1 s, also after the store was restarted.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_12_a_timer_is_due_at_its_time(backend: &dyn Backend) {
     let mut store = backend.connect().await;
     let case = Case::new();

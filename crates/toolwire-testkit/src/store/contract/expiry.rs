@@ -16,6 +16,9 @@ const TTL: Duration = Duration::from_millis(1600);
 
 /// Nothing is gone before the expiry it showed, nothing ready, leased or timed before `ttl`; 60 s after it nothing of it
 /// can be seen or claimed, and no part goes before another.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_13_nothing_is_gone_before_its_expiry_and_nothing_stays(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();

@@ -13,6 +13,9 @@ use super::{
 };
 
 /// Every call ends within its timeout (5 s) with `Unavailable`; repeating one whose outcome is unknown does no harm.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_22_every_call_ends_and_can_be_repeated(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -67,6 +70,9 @@ async fn ends_in_time(store: &Store, case: &Case, task: &NewTask) {
 }
 
 /// A store that comes back works again without a restart of its users.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_23_a_store_that_comes_back_works_again(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -105,6 +111,9 @@ fn text(bytes: usize) -> toolwire_protocol::RawJson {
 }
 
 /// Limits are enforced with `TooLarge` before anything is written.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_24_what_is_too_large_is_refused_before_anything_is_written(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -160,6 +169,9 @@ pub async fn rule_24_what_is_too_large_is_refused_before_anything_is_written(bac
 }
 
 /// A node of the last minor version works on the new schema. Nodes that start at the same time do not get into each other's way.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_25_a_store_is_opened_by_several_at_once_and_by_older_nodes(backend: &dyn Backend) {
     let mut stores = clients(backend).await;
     stores.extend(backend.connect_older().await);

@@ -26,6 +26,9 @@ async fn open(log: &dyn EventLog, key: &LogKey) -> u64 {
 }
 
 /// Log numbers increase per key and are never reused; a stale fence fails, a used number fails unless the bytes are the same.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_15_numbers_are_never_used_again(backend: &dyn Backend) {
     let store = backend.connect().await;
     let log = &**store.log();
@@ -99,6 +102,9 @@ async fn many_post(backend: &dyn Backend) {
 }
 
 /// `read` gives one key's events only, in order; what was trimmed shows in `first_kept`.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_16_a_log_is_read_in_order_and_tells_what_is_missing(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let log = &**clients[0].log();
@@ -133,6 +139,9 @@ pub async fn rule_16_a_log_is_read_in_order_and_tells_what_is_missing(backend: &
 }
 
 /// Keys of different sessions never meet, whatever their numbers.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_17_logs_of_different_sessions_never_meet(backend: &dyn Backend) {
     let store = backend.connect().await;
     let log = &**store.log();
@@ -169,6 +178,9 @@ pub async fn rule_17_logs_of_different_sessions_never_meet(backend: &dyn Backend
 }
 
 /// `attend` numbers increase; of many `open(over)` one succeeds.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_18_the_last_reader_and_one_new_writer_count(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let log = &**clients[0].log();

@@ -11,6 +11,9 @@ use super::{
 };
 
 /// `put` with a stale `expect` is `Conflict`; a removed session stays removed for its idle time.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_19_a_session_is_replaced_only_by_who_knows_it(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let sessions = clients[0].sessions();
@@ -70,6 +73,9 @@ async fn nodes(backend: &dyn Backend) {
 
 /// A wake comes after its write is visible; it may be lost or doubled; after a lost connection `Gap` comes before any
 /// other wake.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_20_a_wake_comes_after_its_write_is_visible(backend: &dyn Backend) {
     let (here, there) = (backend.connect().await, backend.connect().await);
     // Wakes may only be sent while somebody else is known to listen.
@@ -110,6 +116,9 @@ pub async fn rule_20_a_wake_comes_after_its_write_is_visible(backend: &dyn Backe
 }
 
 /// `consume` is true once per nonce over all nodes.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_21_a_nonce_is_taken_once(backend: &dyn Backend) {
     let clients = clients(backend).await;
     for _ in 0..20 {

@@ -15,6 +15,9 @@ use super::{
 
 /// What `create` returned is seen by every later `view` on every node; the same `create` again is no second task and
 /// renews the lease of the first.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_01_what_was_created_is_seen_everywhere_and_only_once(backend: &dyn Backend) {
     let (here, there) = (backend.connect().await, backend.connect().await);
     let case = Case::new();
@@ -35,8 +38,8 @@ pub async fn rule_01_what_was_created_is_seen_everywhere_and_only_once(backend: 
     case.claims_nothing_before(&here, super::kit::now(&here).await + super::kit::ms(SHORT / 4)).await;
 
     let taken = case.claim_within(backend, &there, SHORT + LATE, LONG).await;
-    let (_, lost) = create(&here, task.clone()).await;
-    assert_eq!(lost, None, "somebody else has it");
+    let (_, not_mine) = create(&here, task.clone()).await;
+    assert_eq!(not_mine, None, "somebody else has it");
     assert!(is_lost(&here, &lease, 1, record("late")).await);
     write(&there, &taken.lease, 1, record("first")).await;
 
@@ -47,6 +50,9 @@ pub async fn rule_01_what_was_created_is_seen_everywhere_and_only_once(backend: 
 
 /// Beyond `limit` open tasks of one quota `create` is `Full`, counted atomically, also among concurrent ones; end,
 /// cancel and expiry count down once.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_02_open_tasks_of_a_quota_are_limited_and_counted_once(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let case = Case::new();
@@ -101,6 +107,9 @@ pub async fn rule_02_open_tasks_of_a_quota_are_limited_and_counted_once(backend:
 }
 
 /// No call reveals a task of another owner; unknown and foreign look the same.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_03_nobody_sees_the_tasks_of_others(backend: &dyn Backend) {
     let store = backend.connect().await;
     let tasks = store.tasks();
@@ -127,6 +136,9 @@ pub async fn rule_03_nobody_sees_the_tasks_of_others(backend: &dyn Backend) {
 }
 
 /// Pages of `list` are complete and stable while tasks are added and deleted, also the one the cursor names.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_14_pages_are_complete_and_stable(backend: &dyn Backend) {
     let store = backend.connect().await;
     let case = Case::new();
@@ -139,9 +151,9 @@ pub async fn rule_14_pages_are_complete_and_stable(backend: &dyn Backend) {
         }
         let lease = create(&store, task).await.1.expect("a lease");
         if number % 4 == 1 {
-            go.push(lease)
+            go.push(lease);
         } else {
-            stay.push(lease.id)
+            stay.push(lease.id);
         }
         if number % 3 == 0 {
             backend.pass(Duration::from_millis(2)).await;

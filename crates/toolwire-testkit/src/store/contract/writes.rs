@@ -19,6 +19,9 @@ use super::{
 
 /// `advance` is all or nothing: entries, status, questions and lease together; the same `n` of a lease again changes
 /// nothing and is `Ok`, also after `Park` and `Finish`.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_08_a_write_is_all_or_nothing_and_can_be_repeated(backend: &dyn Backend) {
     let (store, other) = (backend.connect().await, backend.connect().await);
     let case = Case::new();
@@ -76,6 +79,9 @@ pub async fn rule_08_a_write_is_all_or_nothing_and_can_be_repeated(backend: &dyn
 
 /// Entries come back complete, in order, byte for byte. A claim's journal has every entry that was ever accepted under
 /// an older fence.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_09_a_claim_has_every_entry_that_was_ever_accepted(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let case = Case::new();
@@ -99,7 +105,7 @@ async fn bytes_are_kept(case: &Case, store: &toolwire_store::Store) {
     let mut task = case.task();
     task.journal = odd[..2].to_vec();
     task.request.params = odd[1].clone();
-    task.request.call = "a\u{0}b'\"\\".to_owned();
+    "a\u{0}b'\"\\".clone_into(&mut task.request.call);
     task.request.progress = Some("p".into());
     let request = task.request.clone();
     create(store, task).await;
@@ -169,6 +175,9 @@ async fn race(case: &Case, clients: &[toolwire_store::Store]) -> usize {
 }
 
 /// A terminal status never changes.
+///
+/// # Panics
+/// When the backend does not keep it.
 pub async fn rule_11_an_end_never_changes(backend: &dyn Backend) {
     let clients = clients(backend).await;
     let store = &clients[0];
