@@ -14,6 +14,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-protocol", &[]),
     ("toolwire-macros", &[]),
     ("toolwire-transport", &["toolwire-protocol"]),
+    ("toolwire-store", &["toolwire-protocol"]),
+    ("toolwire-store-sqlite", &["toolwire-protocol", "toolwire-store"]),
     ("toolwire-server", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
@@ -31,6 +33,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "toolwire-client",
             "toolwire-http",
             "toolwire-auth",
+            "toolwire-store",
+            "toolwire-store-sqlite",
         ],
     ),
     (
@@ -42,6 +46,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "toolwire-client",
             "toolwire-http",
             "toolwire-auth",
+            "toolwire-store",
         ],
     ),
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
@@ -94,6 +99,9 @@ const NETWORK: &[&str] = &[
     "webpki",
     "ws",
 ];
+
+/// Crates of stores that are chosen by a feature.
+const STORES: &[&str] = &["libsqlite3-sys", "redis", "rusqlite", "tokio-postgres"];
 
 /// Crates that bring a runtime, a clock or randomness, none of which the protocol crate may have.
 const IMPURE: &[&str] =
@@ -160,7 +168,7 @@ fn cycle(packages: &[Package]) -> Option<String> {
     }
 }
 
-/// Network crates in what a stdio-only server or client is built from.
+/// Network crates and stores in what a stdio-only server or client is built from.
 fn stdio_trees(root: &Path, toolwire: &Package) -> Result<Vec<String>, String> {
     let mut violations = Vec::new();
     for features in STDIO_ONLY {
@@ -171,7 +179,8 @@ fn stdio_trees(root: &Path, toolwire: &Package) -> Result<Vec<String>, String> {
             continue;
         }
         let names = tree(root, "toolwire", features)?;
-        violations.extend(unwanted(&format!("toolwire with only {}", features.join(", ")), &names, NETWORK));
+        let what = format!("toolwire with only {}", features.join(", "));
+        violations.extend([NETWORK, STORES].iter().flat_map(|deny| unwanted(&what, &names, deny)));
     }
     Ok(violations)
 }

@@ -1,6 +1,5 @@
 //! Tasks in memory.
 
-mod record;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -11,12 +10,14 @@ use std::{
     time::Duration,
 };
 
-use self::{record::Record, state::State};
+use self::state::State;
 use super::{Clock, MemoryLimits, RuntimeClock, lock};
 use crate::{
     Advance, Answer, Answered, Cancelled, Claim, Claimed, Created, Entry, Hub, Lease, NewTask, Op, Owner,
-    Renewed, StoreError, TaskHead, TaskId, TaskNote, TaskStore, TaskView, Topic, life::milliseconds,
+    Renewed, StoreError, TaskHead, TaskId, TaskNote, TaskStore, TaskView, Topic,
+    life::milliseconds,
     limits::Check,
+    record::{Record, Source},
 };
 
 /// Tasks in the memory of this process. They end with it.
@@ -139,10 +140,10 @@ impl MemoryTasks {
             // All are chosen before the first one is taken: one whose lease is over at once must not be taken twice.
             let mut claimed = Vec::new();
             for id in state.due(claim, now) {
-                claimed.extend(state.update(&id, |record| {
-                    record.claim(claim, now);
-                    record.claimed(id, claim.token, now)
-                }));
+                state.update(&id, |record| record.claim(claim, now));
+                let journal = state.journal(&id, 0).iter().map(|(entry, _)| entry.clone()).collect();
+                let record = state.get(&id, now);
+                claimed.extend(record.map(|record| record.claimed(id, claim.token, journal, now)));
             }
             Ok(claimed)
         })
@@ -268,7 +269,9 @@ impl TaskStore for MemoryTasks {
         Box::pin(async move {
             self.at_once(|state, now, _| {
                 let record = state.get(&lease.id, now).filter(|record| record.is_run_by(lease));
-                Ok(record.ok_or(StoreError::Lost)?.answers())
+                let since = state.journal(&lease.id, record.ok_or(StoreError::Lost)?.parked_at);
+                let answers = since.iter().filter(|(_, from)| *from == Source::Answer);
+                Ok(answers.map(|(entry, _)| entry.clone()).collect())
             })
         })
     }

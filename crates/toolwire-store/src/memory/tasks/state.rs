@@ -5,8 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{super::MemoryLimits, record::Record};
-use crate::{Claim, KeyId, Owner, Quota, StoreError, TaskId, Topic};
+use super::super::MemoryLimits;
+use crate::{
+    Claim, Entry, KeyId, Owner, Quota, StoreError, TaskId, Topic,
+    record::{Record, Source},
+};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -26,6 +29,7 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 struct Stored {
     record: Record,
+    journal: Vec<(Entry, Source)>,
     needs: Arc<Needs>,
     number: u64,
     /// What the indexes have.
@@ -74,6 +78,11 @@ impl State {
         self.get(id, now).filter(|record| record.owner == *owner)
     }
 
+    /// The entries of a journal from a place on.
+    pub(super) fn journal(&self, id: &TaskId, from: usize) -> &[(Entry, Source)] {
+        self.tasks.get(id).and_then(|stored| stored.journal.get(from..)).unwrap_or_default()
+    }
+
     /// Whether its name is taken, also by one that nobody sees any more.
     pub(super) fn is_known(&self, id: &TaskId) -> bool {
         self.tasks.contains_key(id)
@@ -115,7 +124,16 @@ impl State {
         self.owned.insert((record.owner, record.life.created_ms, id));
         let needs = Arc::new(Needs::of(&record));
         let number = self.created;
-        let stored = Stored { record, needs, number, due_ms: None, until_ms: 0, weight: 0, counted: false };
+        let stored = Stored {
+            record,
+            journal: Vec::new(),
+            needs,
+            number,
+            due_ms: None,
+            until_ms: 0,
+            weight: 0,
+            counted: false,
+        };
         self.tasks.insert(id, stored);
         self.update(&id, |_| ());
     }
@@ -124,6 +142,12 @@ impl State {
     pub(super) fn update<T>(&mut self, id: &TaskId, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
         let stored = self.tasks.get_mut(id)?;
         let done = change(&mut stored.record);
+        stored.journal.append(&mut stored.record.added);
+        if stored.record.has_ended() {
+            // Nobody will claim it again, and there is no operator who could look at it.
+            stored.record.strip();
+            stored.journal = Vec::new();
+        }
         let (before, after) = (stored.due_ms, stored.record.due_ms);
         stored.due_ms = after;
         let (number, needs) = (stored.number, stored.needs.clone());
