@@ -298,15 +298,24 @@ impl Worker {
     }
 
     async fn transaction(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Topic>, StoreError> {
-        self.connect().await?;
-        let Some((client, _)) = &mut self.client else {
-            return Err(StoreError::unavailable("there is no connection"));
-        };
-        let done = attempt(client, &mut self.statements, jobs).await;
-        if client.is_closed() {
-            self.close();
+        let mut again = true;
+        loop {
+            self.connect().await?;
+            let Some((client, _)) = &mut self.client else {
+                return Err(StoreError::unavailable("there is no connection"));
+            };
+            let mut is_open = true;
+            let done = attempt(client, &mut self.statements, jobs, &mut is_open).await;
+            let is_closed = client.is_closed() || done.as_ref().is_err_and(Error::is_closed);
+            if is_closed {
+                self.close();
+            }
+            match done {
+                // The connection has ended before anything was committed: nothing has happened yet.
+                Err(_) if is_closed && is_open && std::mem::take(&mut again) => {}
+                done => return done.map_err(|error| explain(&error)),
+            }
         }
-        done.map_err(|error| explain(&error))
     }
 
     /// Makes a connection if there is none.
@@ -351,6 +360,7 @@ async fn attempt(
     client: &mut Client,
     statements: &mut Statements,
     jobs: &mut [Box<dyn Job>],
+    is_open: &mut bool,
 ) -> Result<Vec<Topic>, Error> {
     let transaction = client.transaction().await?;
     let mut at = At { client: &transaction, now: 0, wakes: Vec::new(), statements };
@@ -361,6 +371,8 @@ async fn attempt(
         job.run(&mut at).await?;
     }
     let wakes = at.wakes;
+    // From here on nobody knows whether it has happened unless the server says so.
+    *is_open = false;
     transaction.commit().await?;
     Ok(wakes)
 }
