@@ -57,6 +57,7 @@ mod limits;
 mod listen;
 mod modern;
 mod serving;
+mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "ws")]
