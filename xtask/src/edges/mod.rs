@@ -16,7 +16,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-transport", &["toolwire-protocol"]),
     ("toolwire-store", &["toolwire-protocol"]),
     ("toolwire-store-sqlite", &["toolwire-protocol", "toolwire-store"]),
-    ("toolwire-server", &["toolwire-protocol", "toolwire-transport"]),
+    ("toolwire-server", &["toolwire-protocol", "toolwire-transport", "toolwire-store"]),
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
     (
