@@ -74,8 +74,8 @@ pub mod server {
         Extracted, FromContext, Given, Handler, HandlerSpec, IntoCompletion, IntoPrompt, IntoResource,
         IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceStore, NotifyError,
         Observer, PageAt, Parameter, PromptRoute, Rejection, Reply, ResourceInfo, ResourceRoute, Route,
-        RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TemplateRoute, ToolRoute, UrlAnswer,
-        Usage, Wanted,
+        RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TaskPolicy, TemplateRoute, ToolRoute,
+        UrlAnswer, Usage, Wanted,
     };
 }
 
@@ -83,11 +83,10 @@ pub mod server {
 #[cfg(feature = "client")]
 pub mod client {
     pub use toolwire_client::{
-        Started, TaskHandle, TaskState, Updates,
         CallBuilder, CallOutcome, Change, ClientBuilder, ClientLimits, Clock, ConnectionState, Connector,
         Delivery, Elicit, ElicitReply, EndReason, EraCache, EraChoice, Error, ErrorKind, ListenBuilder,
         Listener, Observed, Operation, PageOf, Pages, Raw, Reconnect, ReconnectingBuilder, Remembered,
-        SystemClock, Usage,
+        Started, SystemClock, TaskHandle, TaskState, Updates, Usage,
     };
 
     /// For connectors of this project. Not part of the API.
