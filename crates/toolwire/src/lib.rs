@@ -75,8 +75,8 @@ pub mod server {
         Extracted, FromContext, Given, Handler, HandlerSpec, IntoCompletion, IntoPrompt, IntoResource,
         IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceStore, NotifyError,
         Observer, PageAt, Parameter, PromptRoute, RawResult, Rejection, Reply, ResourceInfo, ResourceRoute,
-        Route, RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TemplateRoute, ToolRoute,
-        UrlAnswer, Usage, Wanted,
+        Route, RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TaskPolicy, TemplateRoute,
+        ToolRoute, UrlAnswer, Usage, Wanted,
     };
 }
 

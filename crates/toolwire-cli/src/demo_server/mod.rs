@@ -4,7 +4,7 @@
 //! speaks. It touches neither files nor the network, and forgets its notes when it ends.
 
 mod asking;
-
+mod long;
 mod notes;
 mod people;
 mod shows;
@@ -13,7 +13,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use toolwire::{BuildError, Group, Server, prompt, resource, template, tool};
+use toolwire::{BuildError, Group, Server, prompt, resource, server::TaskPolicy, template, tool};
 
 use notes::Notes;
 
@@ -26,7 +26,7 @@ pub(crate) const NAME: &str = "toolwire-demo";
 const INSTRUCTIONS: &str = "A server to try MCP clients on. `add`, `echo`, `count` and `fail` show how tools \
      answer, report progress and fail; `add_note` changes the list of resources while you watch. `order`, `visit`, \
      `ask_model` and `show_roots` ask back; `planets` returns a table, `gallery` pictures and sounds, and `wait` \
-     takes as long as it is told.";
+     takes as long as it is told. Calls of `report` and `deploy` go on as tasks.";
 
 /// Makes the server, with no notes yet.
 pub(crate) fn server() -> Result<Server, BuildError> {
@@ -91,6 +91,20 @@ pub(crate) fn server() -> Result<Server, BuildError> {
                 .description("Waits, and tells on standard error when it is cancelled.")
                 .read_only(),
         );
+    let long = Group::new()
+        .tool(
+            tool("report", long::report)
+                .title("Write a report")
+                .description("Writes the report of a year, step by step, as a task.")
+                .read_only()
+                .task(TaskPolicy::optional()),
+        )
+        .tool(
+            tool("deploy", long::deploy)
+                .title("Deploy")
+                .description("Pretends to deploy a version, as a task that asks before it goes live.")
+                .task(TaskPolicy::optional()),
+        );
 
     let greeting = resource("demo://greeting", || async { "Hello from Toolwire" })
         .name("greeting")
@@ -124,6 +138,7 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .tool(add_note)
         .routes(asking)
         .routes(shows)
+        .routes(long)
         .resource(greeting)
         .resource(logo)
         .template(user)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolwire::{
     Client,
-    client::{CallOutcome, ClientBuilder, ElicitReply, EraChoice},
+    client::{CallOutcome, ClientBuilder, ElicitReply, EraChoice, Started},
     memory,
     wire::{Content, CreateMessageResult, ResourceContents, Role, Root},
 };
@@ -33,7 +33,8 @@ async fn every_tool_tells_people_and_models_what_it_does() {
     let expected = ["add", "echo", "fail", "count", "add_note"]
         .into_iter()
         .chain(["order", "visit", "ask_model", "show_roots"])
-        .chain(["planets", "gallery", "wait"]);
+        .chain(["planets", "gallery", "wait"])
+        .chain(["report", "deploy"]);
     assert_eq!(names, expected.collect::<Vec<_>>());
     assert!(tools.iter().all(|tool| tool.title.is_some() && tool.description.is_some()));
     assert!(client.instructions().is_some_and(|text| names.iter().all(|name| text.contains(name))));
@@ -143,4 +144,19 @@ async fn tables_pictures_and_sounds_are_what_they_say() {
     let gallery = call(&client, "gallery", json!({})).await;
     let kinds: Vec<_> = gallery.content().iter().map(Content::kind).collect();
     assert_eq!(kinds, ["text", "image", "audio", "resource", "resource_link"]);
+}
+
+#[tokio::test]
+async fn long_work_goes_on_as_a_task_in_both_eras_and_asks_before_it_goes_live() {
+    for era in [EraChoice::Modern, EraChoice::Legacy] {
+        let builder = Client::builder("test", "1.0").era(era);
+        let client =
+            connected(builder.on_elicit(async |_| ElicitReply::accept(json!({ "live": true })))).await;
+        let Started::Task(task) = client.call("report", json!({ "year": 2026 })).start().await.unwrap()
+        else {
+            panic!("it is a task");
+        };
+        assert_eq!(task.result().await.unwrap().text(), "the report of 2026: a good year");
+        assert_eq!(call(&client, "deploy", json!({ "version": "1.2" })).await.text(), "1.2 is live");
+    }
 }

@@ -51,7 +51,7 @@ fn a_healthy_server_is_called_healthy() {
     assert_eq!(ended.status.code(), Some(0));
     let json: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(json["servers"][0]["healthy"], true);
-    assert_eq!(json["servers"][0]["server"]["tools"], 12);
+    assert_eq!(json["servers"][0]["server"]["tools"], 14);
     assert_eq!(codes(&ended), Vec::<String>::new());
 }
 

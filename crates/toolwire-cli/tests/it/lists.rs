@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::person::{in_both_eras, on_demo};
+use crate::person::{in_both_eras, on_demo, told};
 
 #[test]
 fn tools_read_like_a_header_file() {
@@ -12,7 +12,11 @@ fn tools_read_like_a_header_file() {
 
 #[test]
 fn long_lists_say_everything() {
-    assert_snapshot!("tools_long", in_both_eras(&["tools", "--long"]));
+    // Only one version says of a tool whether it may be called as a task.
+    let [modern, legacy] = ["modern", "legacy"].map(|era| told(&on_demo(&["tools", "--long", "--era", era])));
+    assert_eq!(legacy.replace("  execution {\"taskSupport\":\"optional\"}\n", ""), modern);
+    assert_eq!(legacy.matches("taskSupport").count(), 2);
+    assert_snapshot!("tools_long", modern);
     assert_snapshot!("resources_long", in_both_eras(&["resources", "--long"]));
     assert_snapshot!("prompts_long", in_both_eras(&["prompts", "-l"]));
 }
@@ -39,7 +43,7 @@ fn json_is_what_the_server_sent() {
     assert_snapshot!("templates_json", in_both_eras(&["templates", "--json"]));
     assert_snapshot!("prompts_json", in_both_eras(&["prompts", "--json"]));
     let all: Value = serde_json::from_str(&on_demo(&["tools", "--json"]).stdout).unwrap();
-    assert_eq!(all.as_array().unwrap().len(), 12);
+    assert_eq!(all.as_array().unwrap().len(), 14);
 }
 
 #[test]

@@ -207,3 +207,16 @@ fn a_task_that_the_server_has_forgotten_is_forgotten_here() {
         assert_eq!(json_of(&home.run(&["tasks", "--json"])), json!({ "tasks": [] }));
     }
 }
+
+#[test]
+fn the_demonstration_server_has_tasks_in_both_eras() {
+    for era in ERAS {
+        let home = Home::new();
+        let demo = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+        let report = home.run(&[&["call", "report", "year=2026", "--era", era], &demo[..]].concat());
+        assert_eq!(report.stdout, "the report of 2026: a good year\n", "{report:?}");
+        let words = ["call", "deploy", "version=1.2", "--answer", "live=true", "--era", era];
+        let deployed = home.run(&[&words[..], &demo].concat());
+        assert_eq!(deployed.stdout, "1.2 is live\n", "{era}: {deployed:?}");
+    }
+}

@@ -44,6 +44,8 @@ impl Guest {
         let heard = Arc::clone(&logs);
         let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
             .era(EraChoice::Version(version))
+            // Nothing that it calls is long work, so it need not find out which tools are.
+            .tasks(false)
             .observe(tap.listener())
             .on_notification(move |notification| {
                 if notification.method.known() == Some(Method::LoggingMessage)
