@@ -72,7 +72,7 @@ export async function program(world) {
   });
 }
 
-async function consent({ toolwire }, { url, provider }) {
+async function consent({ toolwire }, { url, provider, tokenSeconds }) {
   await check('a login that cannot be renewed without consent says so, and can be with it', async () => {
     const without = await toolwire('login', url);
     assert.deepEqual([without.code, without.told.renewable], [0, false], JSON.stringify(without.told));
@@ -80,6 +80,7 @@ async function consent({ toolwire }, { url, provider }) {
     const { told } = await toolwire('login', url, '--consent');
     assert.equal(told.renewable, true, JSON.stringify(told));
     provider.tokensLast(HOUR);
+    await sleep(1000 * (tokenSeconds + 1));
     assert.equal((await toolwire('call', url, 'whoami')).text, 'alice: notes:read');
     assert.ok(provider.asked('/token', 'refresh_token').length > 0);
   });

@@ -17,7 +17,7 @@
 //! | `http-tls` | no | TLS for both |
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
-//! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves, and have TLS for clients with them |
+//! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves, and have TLS for clients with them; with `auth-keyring`, stored logins can be sealed with a key in the system's keyring |
 //! | `store-sqlite` | no | keep tasks, sessions and streams in a file: [`store::open`] with `sqlite:PATH` |
 //!
 //! # A server
@@ -206,3 +206,8 @@ struct ProtectGuide;
 #[cfg(all(doctest, feature = "auth-client"))]
 #[doc = include_str!("../../../docs/login.md")]
 struct LoginGuide;
+
+/// Compiles and runs the blocks of the guide to tasks.
+#[cfg(all(doctest, feature = "client", feature = "macros"))]
+#[doc = include_str!("../../../docs/tasks.md")]
+struct TaskGuide;

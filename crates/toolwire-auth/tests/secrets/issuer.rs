@@ -149,7 +149,7 @@ async fn answer(State(issuer): State<Issuer>, request: Request) -> Response {
         "/token" | "/exchange" => {
             inner.token(&issuer.url, &pairs(&body), header("authorization"), header("dpop"))
         }
-        "/revoke" => inner.refuse(400, "server_error", &pairs(&body), header("authorization")),
+        "/revoke" => Inner::refuse(400, "server_error", &pairs(&body), header("authorization")),
         "/introspect" => inner.introspect(&issuer.url, &pairs(&body), header("authorization")),
         _ => json_of(404, &json!({})),
     }
@@ -164,16 +164,20 @@ impl Inner {
         proof: Option<String>,
     ) -> Response {
         for name in ["code_verifier", "client_assertion", "assertion", "refresh_token", "subject_token"] {
-            form.get(name).into_iter().for_each(|value| learn(value));
+            if let Some(value) = form.get(name) {
+                learn(value);
+            }
         }
-        proof.iter().for_each(|proof| learn(proof));
+        if let Some(proof) = &proof {
+            learn(proof);
+        }
         if form["grant_type"].ends_with("device_code") && !self.confirmed {
-            return self.refuse(400, "authorization_pending", form, authorization);
+            return Self::refuse(400, "authorization_pending", form, authorization);
         }
         match self.fault {
-            Fault::Refuses(error) => return self.refuse(400, error, form, authorization),
-            Fault::RefusesKindly => return self.refuse(200, "access_denied", form, authorization),
-            Fault::Status(status) => return self.refuse(status, "server_error", form, authorization),
+            Fault::Refuses(error) => return Self::refuse(400, error, form, authorization),
+            Fault::RefusesKindly => return Self::refuse(200, "access_denied", form, authorization),
+            Fault::Status(status) => return Self::refuse(status, "server_error", form, authorization),
             Fault::Html => return page(200, &format!("<html>{form:?} {authorization:?}")),
             Fault::Redirect => {
                 let to = format!("{issuer}/elsewhere?{form:?}").replace(' ', "");
@@ -244,14 +248,13 @@ impl Inner {
                 }),
             ),
             Fault::Html => page(200, &format!("<html>{form:?}")),
-            Fault::Status(status) => self.refuse(status, "server_error", form, authorization),
-            _ => self.refuse(400, "invalid_client", form, authorization),
+            Fault::Status(status) => Self::refuse(status, "server_error", form, authorization),
+            _ => Self::refuse(400, "invalid_client", form, authorization),
         }
     }
 
     /// Repeats everything that was sent, in every way that comes to mind.
     fn refuse(
-        &self,
         status: u16,
         error: &str,
         form: &HashMap<String, String>,

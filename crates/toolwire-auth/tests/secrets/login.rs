@@ -259,7 +259,10 @@ pub(crate) async fn kept_in_broken_files(issuer: &Issuer) {
         assert_ne!(broken, good);
         std::fs::write(&path, broken).unwrap();
         match store.load(&Key::credential(&place.url, "")).await {
-            Ok(record) => show("a record", &(record.as_ref().map(|record| record.summary()), &record)),
+            Ok(record) => show(
+                "a record",
+                &(record.as_ref().map(toolwire_auth::client::store::Record::summary), &record),
+            ),
             Err(error) => fail("a record", &error),
         }
         show("files", &store.credentials());

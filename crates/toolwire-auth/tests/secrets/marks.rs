@@ -46,7 +46,7 @@ fn forms(secret: &str) -> Vec<String> {
         secret.replace('/', "\\/"),
         each(|byte| format!("{byte:02x}"), ""),
         each(|byte| format!("{byte:02X}"), ""),
-        each(|byte| byte.to_string(), ", "),
+        each(ToString::to_string, ", "),
         each(|byte| format!("0x{byte:02x}"), ", "),
     ];
     // In Base64 a text looks different by where it begins; what depends on its neighbours is left out.
@@ -84,7 +84,7 @@ pub(crate) fn learned() -> usize {
 fn secrets_are_found_in_every_form() {
     let whole = secret("x");
     let percent: String = url::form_urlencoded::byte_serialize(whole.as_bytes()).collect();
-    let hex: String = whole.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = whole.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     for text in [
         whole.clone(),
         percent,
