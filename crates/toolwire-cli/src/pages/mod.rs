@@ -101,6 +101,8 @@ pub(crate) fn find(code: &str) -> Option<&'static Page> {
         let value: u32 = number.parse().ok()?;
         match value {
             _ if code.starts_with("rpc") => named(&format!("-{value}")),
+            // All signals have the page of the best known.
+            129 | 131 | 143 if !code.starts_with("http") => named("exit-130"),
             0..=130 if !code.starts_with("http") => named(&format!("exit-{value}")),
             500..=599 => named("http-5xx"),
             400..=499 => named(&format!("http-{value}")),

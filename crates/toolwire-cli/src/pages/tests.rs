@@ -89,6 +89,7 @@ fn codes_are_found_however_they_are_written() {
         ("503", "http-5xx"),
         ("4", "exit-4"),
         ("exit 130", "exit-130"),
+        ("143", "exit-130"),
     ] {
         assert_eq!(find(written).map(|page| page.code), Some(code), "{written}");
     }

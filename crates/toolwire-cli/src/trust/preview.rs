@@ -92,7 +92,9 @@ impl<'a> Preview<'a> {
 /// A line with all of its characters, below the name of its server.
 fn indented(line: &str) -> Vec<String> {
     let margin = |index: usize| " ".repeat(if index == 0 { INDENT } else { INDENT + 2 });
-    let pieces = folded(line, room(INDENT + 2)).into_iter().enumerate();
+    // What the user keeps secret would not be found again in pieces.
+    let line = redact::outgoing(line);
+    let pieces = folded(&line, room(INDENT + 2)).into_iter().enumerate();
     pieces.map(|(index, piece)| format!("{}{}", margin(index), piece.trim_end())).collect()
 }
 

@@ -63,6 +63,9 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
+/// What helps where nothing can be kept.
+const ONCE: &str = "to trust the file for one command only, give that --trust";
+
 /// Where the verdicts are kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
@@ -122,7 +125,6 @@ impl Store {
             )
             .hint("set HOME, or trust the file for one command with --trust"));
         };
-        const ONCE: &str = "to trust the file for one command only, give that --trust";
         private_file::create_folder(folder).context(folder.display()).hint(ONCE)?;
         if !is_private(folder) {
             let text = format!("{} belongs to somebody else, or others may write to it", folder.display());

@@ -76,7 +76,8 @@ pub(crate) fn trust(options: &TrustOptions, terminal: Terminal) -> Result<()> {
             terminal.note(&page.text);
         }
         // Naming the file is what somebody does who has read it.
-        if !page.whole && !(options.yes && options.file.is_some()) {
+        let named = options.yes && options.file.is_some();
+        if !page.whole && !named {
             let file = found.untrusted[file].file();
             let name = printable_line(&file.display().to_string());
             let text = format!("{name} was not trusted: it has more than can be shown");

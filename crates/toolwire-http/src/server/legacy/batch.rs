@@ -79,10 +79,10 @@ impl LegacyEndpoint {
                         return response::error(StatusCode::SERVICE_UNAVAILABLE, None, &error);
                     }
                 }
-                // There is nobody to be told: nothing was asked, so nothing is answered.
-                (Incoming::Unwanted(_) | Incoming::Ignored, _) => {}
-                // A handshake is refused where a batch is read, and what is answered has made `post`.
-                (Incoming::Initialize(_), _) | (Incoming::Request(..) | Incoming::Answered(_), None) => {}
+                // Nothing was asked, so nothing is answered. A handshake is refused where a batch is read, and for what is
+                // answered there is `post`.
+                (Incoming::Unwanted(_) | Incoming::Ignored | Incoming::Initialize(_), _)
+                | (Incoming::Request(..) | Incoming::Answered(_), None) => {}
             }
         }
         match post {

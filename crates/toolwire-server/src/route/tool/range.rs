@@ -31,8 +31,10 @@ fn look(root: &Value, schema: &Value, value: &Value, path: &str, depth: usize) -
             misfit(schema.get("format")?.as_str()?, number).map(|why| format!("{path}: {why}"))
         }
         Value::Object(members) => members.iter().find_map(|(name, member)| {
-            let inner =
-                schema.get("properties").and_then(|all| all.get(name)).or(schema.get("additionalProperties"));
+            let inner = schema
+                .get("properties")
+                .and_then(|all| all.get(name))
+                .or_else(|| schema.get("additionalProperties"));
             let dot = if path.is_empty() { "" } else { "." };
             look(root, inner?, member, &format!("{path}{dot}{name}"), depth)
         }),
