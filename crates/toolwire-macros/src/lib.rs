@@ -62,6 +62,8 @@ use crate::{kind::Kind, options::Options, param::Param};
 /// - `read_only`, `destructive`, `idempotent`, `open_world = true` or `false`: hints for the client.
 /// - `lenient`: unknown arguments are ignored, and numbers and booleans are read from strings.
 /// - `scopes("…", "…")`: what callers must be allowed to do. Others are refused before the function is called.
+/// - `task`, `task_required` or `task_after = 2`: whether calls become tasks, at once or after so many seconds. More about
+///   them is set on the route: `.tool(report::route().task(TaskPolicy::optional().live()))`.
 /// - `crate = "…"`: the path of the `toolwire` crate, if it is not `::toolwire`.
 ///
 /// # Parameters

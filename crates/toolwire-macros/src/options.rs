@@ -277,10 +277,8 @@ fn read_task(option: &Ident, input: ParseStream<'_>) -> Result<TaskOption> {
             );
             return Err(Error::new(input.span(), message));
         }
-        return Ok(match option == "task" {
-            true => TaskOption::Optional(option.clone()),
-            false => TaskOption::Required(option.clone()),
-        });
+        let task = if option == "task" { TaskOption::Optional } else { TaskOption::Required };
+        return Ok(task(option.clone()));
     }
     let wanted = || format!("`{option}` needs a number of seconds: `{option} = 2` or `{option} = 0.5`");
     if !input.peek(Token![=]) {

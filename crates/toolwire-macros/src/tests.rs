@@ -387,3 +387,47 @@ fn an_impl_keeps_everything_but_our_attributes() {
     let tokens = shown(service::expand(quote!(fn = admin), item));
     has(&tokens, &["pub fn admin(self: &::std::sync::Arc<Self>)"]);
 }
+
+#[test]
+fn calls_become_tasks_where_the_attribute_says_so() {
+    let route = |options: Tokens| {
+        Expansion::of(
+            Kind::Tool,
+            options,
+            quote!(
+                async fn f() {}
+            ),
+        )
+        .route()
+    };
+    for (options, made) in [
+        (quote!(task), "TaskPolicy :: optional ()"),
+        (quote!(task_required), "TaskPolicy :: required ()"),
+        (
+            quote!(task_after = 2),
+            "TaskPolicy :: after (:: core :: time :: Duration :: from_millis (2000u64))",
+        ),
+        (quote!(task_after = 0.5), "Duration :: from_millis (500u64)"),
+    ] {
+        let route = route(options);
+        assert!(route.contains(". task (") && route.contains(made), "{route}");
+    }
+    assert!(!route(quote!()).contains("task"));
+    for (options, why) in [
+        (quote!(task, task_required), "exclude each other"),
+        (quote!(task = true), "takes no value"),
+        (quote!(task_after), "needs a number of seconds"),
+        (quote!(task_after = "2"), "needs a number of seconds"),
+        (quote!(task_after = 1e9), "at most a day"),
+    ] {
+        let refused = expand(
+            Kind::Tool,
+            options,
+            quote!(
+                async fn f() {}
+            ),
+        )
+        .to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}

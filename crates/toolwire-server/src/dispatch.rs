@@ -149,7 +149,7 @@ pub(crate) fn inline_tool(cx: Context, route: &Arc<ToolRoute>) -> Answer {
         return answer;
     }
     let route = Arc::clone(route);
-    Box::pin(async move { adapted(&route, checked(&route, answer.await?)?, version) })
+    Box::pin(async move { Ok(adapted(&route, checked(&route, answer.await?)?, version)) })
 }
 
 /// Runs a tool by one of its handlers. Its result is checked, and the same for every revision.
@@ -163,13 +163,13 @@ pub(crate) fn run_tool(cx: Context, route: &Arc<ToolRoute>, endpoint: &SharedEnd
 }
 
 /// The result of a tool as the caller's revision was told that it would be.
-pub(crate) fn adapted(route: &ToolRoute, mut reply: Reply, version: Version) -> Result<Reply, RpcError> {
+pub(crate) fn adapted(route: &ToolRoute, mut reply: Reply, version: Version) -> Reply {
     if let (Reply::CallTool(result), Some(output)) = (&mut reply, &route.output)
         && result.is_error != Some(true)
     {
         adapt_to_output_schema(result, &output.schema, version);
     }
-    Ok(reply)
+    reply
 }
 
 /// A result that contradicts the schema we have published would break clients that trust it.

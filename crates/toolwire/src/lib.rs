@@ -51,8 +51,8 @@ pub use toolwire_protocol::{
 #[cfg(feature = "server")]
 pub use toolwire_server::{
     Answer, Args, Ask, AskError, BuildError, Caller, Context, Extension, Group, Json, Limits, Log, NeedInput,
-    NotFound, Notifier, Principal, Progress, Question, Routes, Server, Session, State, StateKeys, ToolError,
-    Uri, blocking, prompt, resource, routes, template, tool,
+    NotFound, Notifier, Principal, Progress, Question, Routes, Server, Session, State, StateKeys, TaskPolicy,
+    ToolError, Uri, blocking, prompt, resource, routes, template, tool,
 };
 #[cfg(feature = "child")]
 pub use toolwire_transport::ChildProcess;
@@ -149,7 +149,8 @@ pub mod prelude {
     #[cfg(feature = "server")]
     pub use toolwire_server::{
         Answer, Args, Ask, Caller, Context, Extension, Group, Json, Log, NotFound, Principal, Progress,
-        Question, Server, Session, State, ToolError, Uri, prompt, resource, routes, template, tool,
+        Question, Server, Session, State, TaskPolicy, ToolError, Uri, prompt, resource, routes, template,
+        tool,
     };
     #[cfg(feature = "child")]
     pub use toolwire_transport::ChildProcess;

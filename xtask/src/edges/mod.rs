@@ -14,7 +14,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-protocol", &[]),
     ("toolwire-macros", &[]),
     ("toolwire-transport", &["toolwire-protocol"]),
-    ("toolwire-server", &["toolwire-protocol", "toolwire-transport"]),
+    ("toolwire-store", &["toolwire-protocol"]),
+    ("toolwire-server", &["toolwire-protocol", "toolwire-transport", "toolwire-store"]),
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
     (

@@ -63,7 +63,9 @@ impl Askers {
         let asking = Asking { number: table.numbers, asked: Mutex::default(), others: Notify::new() };
         let asking = Arc::new(asking);
         let others = table.askers.entry(place).or_default();
-        others.iter().for_each(|other| other.others.notify_one());
+        for other in others.iter() {
+            other.others.notify_one();
+        }
         others.push(Arc::clone(&asking));
         asking
     }
@@ -72,7 +74,9 @@ impl Askers {
         let mut table = self.lock();
         let Some(others) = table.askers.get_mut(&place) else { return };
         others.retain(|other| other.number != number);
-        others.iter().for_each(|other| other.others.notify_one());
+        for other in others.iter() {
+            other.others.notify_one();
+        }
         if others.is_empty() {
             table.askers.remove(&place);
         }
@@ -127,7 +131,9 @@ impl<'a> Asker<'a> {
         let asked: Vec<String> = asking.asked().keys().cloned().collect();
         for gone in asked.iter().filter(|key| !open.contains_key(key)) {
             let id = asking.asked().remove(gone);
-            id.into_iter().for_each(|id| self.cancel(id));
+            if let Some(id) = id {
+                self.cancel(id);
+            }
         }
         for (key, question) in open.iter().filter(|(key, _)| !asked.iter().any(|asked| asked == key)) {
             let Some(question) = self.prepare(key, question) else { continue };
@@ -162,7 +168,9 @@ impl<'a> Asker<'a> {
     pub(super) fn withdraw(&self) {
         let Some((_, asking)) = &self.session else { return };
         let asked = std::mem::take(&mut *asking.asked());
-        asked.into_values().for_each(|id| self.cancel(id));
+        for id in asked.into_values() {
+            self.cancel(id);
+        }
     }
 
     fn cancel(&self, id: RequestId) {

@@ -63,7 +63,7 @@ pub(super) fn call(service: Arc<TaskService>, cx: Context, route: Arc<ToolRoute>
     let version = cx.0.version;
     let asks = cx.0.peek.task.is_some();
     let declared = version.has(Feature::TasksExtension) && cx.caller().has_extension(TASKS_EXTENSION);
-    match offer.policy.course(&TaskCaller::of(version, asks, declared)) {
+    match offer.policy.course(TaskCaller::of(version, asks, declared)) {
         Course::Inline => inline_tool(cx, &route),
         Course::Refused(error) => Box::pin(std::future::ready(Err(error))),
         Course::Unable => Box::pin(std::future::ready(ToolError::message(Course::UNABLE).into_tool_output())),
@@ -138,7 +138,7 @@ impl Detachable {
     async fn run(mut self) -> Result<Reply, RpcError> {
         loop {
             if let Some(result) = poll_fn(|task| self.poll_inline(task)).await {
-                return adapted(&self.route, result?, self.cx.0.version);
+                return Ok(adapted(&self.route, result?, self.cx.0.version));
             }
             let place = self.service.runs.place();
             if let Some(timer) = &mut self.timer
@@ -162,7 +162,7 @@ impl Detachable {
                         task.gate.open();
                     }
                     let work = work.ok_or(error)?;
-                    return adapted(&self.route, work.await?, self.cx.0.version);
+                    return Ok(adapted(&self.route, work.await?, self.cx.0.version));
                 }
                 Detached::Unknown(error) => return Err(error),
             }
@@ -296,7 +296,7 @@ fn keep(service: &TaskService, cx: &Context, policy: &TaskPolicy) -> Result<Dura
     };
     let default = if service.store.is_durable() { KEEP } else { KEEP_IN_MEMORY };
     let asked = asked.and_then(|asked| asked.ttl).map(Duration::from_millis);
-    Ok(asked.or(policy.kept()).unwrap_or(default).max(Duration::from_millis(1)))
+    Ok(asked.or_else(|| policy.kept()).unwrap_or(default).max(Duration::from_millis(1)))
 }
 
 /// The request as a later run needs it.
@@ -357,7 +357,7 @@ impl Detaching {
         let begun = matches!(work, Work::Begun(_));
         let created = match self.create(begun).await {
             Ok(created) => created,
-            Err(error) => return self.refuse(work, error, reply),
+            Err(error) => return self.refuse(work, &error, reply),
         };
         let task = Box::new(view::created(&self.service, &created.view.head));
         let owner = self.draft.new.owner;
@@ -414,7 +414,7 @@ impl Detaching {
     }
 
     /// There is no task, or nobody knows.
-    fn refuse(self, work: Work, error: StoreError, reply: oneshot::Sender<Detached>) {
+    fn refuse(self, work: Work, error: &StoreError, reply: oneshot::Sender<Detached>) {
         if let Some(task) = self.cx.0.task.get() {
             task.set(None);
         }
@@ -428,13 +428,13 @@ impl Detaching {
             tokio::spawn(undo(Arc::clone(&self.service), self.draft.new));
         }
         let answer = match work {
-            Work::Begun(work) => Detached::Inline(Some(work), not_started(&error)),
+            Work::Begun(work) => Detached::Inline(Some(work), not_started(error)),
             _ if unknown => {
                 let message = "the store did not answer in time; the task may have been started";
                 let data = serde_json::json!({ "mayHaveRun": true });
                 Detached::Unknown(RpcError::internal(message).with_data(&data))
             }
-            work => Detached::Inline(work.into_answer(), not_started(&error)),
+            work => Detached::Inline(work.into_answer(), not_started(error)),
         };
         // Whoever is gone does not care.
         let _ = reply.send(answer);
@@ -445,7 +445,7 @@ impl Detaching {
 async fn undo(service: Arc<TaskService>, mut new: NewTask) {
     let (owner, id) = (new.owner, new.id);
     // It must not be begun by anybody until it is known.
-    new.lease.get_or_insert(NewLease {
+    new.lease.get_or_insert_with(|| NewLease {
         node: service.node,
         token: Token::from_bytes(random().unwrap_or_default()),
         lease: service.limits.task_lease,

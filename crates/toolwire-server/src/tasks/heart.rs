@@ -76,13 +76,15 @@ async fn listen(service: &Weak<TaskService>, mut wakes: toolwire_store::Wakes) {
                 service.watches.all_changed();
                 service.ready.notify_one();
                 service.suspects.notify_one();
-                service.runs.all().iter().for_each(|run| run.look());
+                for run in service.runs.all() {
+                    run.look();
+                }
             }
             Wake::Topic(_) => {}
         }
     }
     // Without a bus everything is still found, only later.
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Renews the leases of everything that runs here, at a fixed rate.
@@ -124,7 +126,9 @@ async fn renew(service: &Weak<TaskService>) {
             Err(_) => tracing::debug!("leases could not be renewed in time"),
         }
         // Those that could not be renewed look at their age before they go on.
-        service.runs.all().iter().for_each(|run| run.wake());
+        for run in service.runs.all() {
+            run.wake();
+        }
     }
 }
 
@@ -155,18 +159,18 @@ async fn claim_some(service: &Arc<TaskService>) -> bool {
     let free = service.runs.free();
     let Some(server) = service.server() else { return false };
     let catalog = server.catalog();
-    let serves: Vec<(String, u32)> = catalog
+    let offered: Vec<(String, u32)> = catalog
         .tools
         .iter_for_all()
         .filter_map(|route| Some((route, route.policy()?)))
         .flat_map(|(route, policy)| policy.revisions().map(|revision| (route.tool.name.clone(), revision)))
         .collect();
     let Ok(token) = random() else { return false };
-    if free == 0 || serves.is_empty() {
+    if free == 0 || offered.is_empty() {
         return false;
     }
     let mut claim =
-        Claim::new(service.node, Token::from_bytes(token), serves, free, service.limits.task_lease);
+        Claim::new(service.node, Token::from_bytes(token), offered, free, service.limits.task_lease);
     (claim.format, claim.keys) = (FORMAT, service.vault.keys());
     let sent = Pulse::now();
     let claimed = match service.ask(service.tasks().claim(&claim)).await {
@@ -207,7 +211,9 @@ async fn look(service: &Weak<TaskService>) {
         if !runs.is_empty() {
             // A run whose task was cancelled finds out by its lease, and one that waits by reading its answers.
             service.suspects.notify_one();
-            runs.iter().for_each(|run| run.look());
+            for run in &runs {
+                run.look();
+            }
         }
     }
 }
@@ -227,7 +233,9 @@ async fn drain(service: &Weak<TaskService>, shutdown: &Cancel) {
     let Some(service) = service.upgrade() else { return };
     let patience = service.limits.drain_timeout;
     if timeout(patience, service.runs.until_idle()).await.is_err() {
-        service.runs.all().iter().for_each(|run| run.end(End::Shutdown));
+        for run in service.runs.all() {
+            run.end(End::Shutdown);
+        }
         let _ = timeout(RELEASE_TIME, service.runs.until_idle()).await;
     }
 }

@@ -27,8 +27,12 @@ struct Watched {
     changes: watch::Sender<u64>,
     watchers: usize,
     /// What the store said last.
-    rev: Option<Option<u64>>,
+    rev: Option<Seen>,
 }
+
+/// A revision, or that the task is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen(Option<u64>);
 
 impl Watches {
     pub(super) fn new(notifier: Notifier) -> Self {
@@ -74,7 +78,7 @@ impl Watches {
     /// Takes over what the store says, and wakes those for whom it is news.
     pub(super) fn compare(&self, id: TaskId, rev: Option<u64>) {
         let news = self.lock().get_mut(&id).is_some_and(|watched| {
-            let news = watched.rev.replace(rev) != Some(rev);
+            let news = watched.rev.replace(Seen(rev)) != Some(Seen(rev));
             if news {
                 watched.changes.send_modify(|changes| *changes += 1);
             }

@@ -203,7 +203,7 @@ impl TaskPolicy {
     }
 
     /// What becomes of a call.
-    pub(super) fn course(&self, caller: &TaskCaller) -> Course {
+    pub(super) fn course(&self, caller: TaskCaller) -> Course {
         match (self.mode, caller) {
             (_, TaskCaller::Core { asks: true }) => Course::AtOnce,
             (Mode::Optional | Mode::Required, TaskCaller::Extension { declared: true }) => Course::Threshold,
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     fn course(policy: &TaskPolicy, version: Version, asks: bool, declared: bool) -> Course {
-        policy.course(&TaskCaller::of(version, asks, declared))
+        policy.course(TaskCaller::of(version, asks, declared))
     }
 
     #[test]

@@ -85,7 +85,7 @@ struct Driven {
 }
 
 struct Held {
-    _place: RunPlace,
+    place: RunPlace,
     questions: Vec<HeldQuestion>,
 }
 
@@ -232,7 +232,10 @@ impl Driven {
                 Ok(())
             }
             Err(StoreError::Lost) => {
-                wanted.into_iter().for_each(|wanted| drop(wanted.done.send(Err(AskError::Suspended))));
+                for wanted in wanted {
+                    // Whoever asked for it may be gone as well.
+                    let _ = wanted.done.send(Err(AskError::Suspended));
+                }
                 Err(End::Lost)
             }
             // One of them is too large, and it should be the only one that is refused.
@@ -245,9 +248,9 @@ impl Driven {
                 let why = format!(
                     "the step cannot be recorded: {error}; keep large results elsewhere and record where"
                 );
-                wanted
-                    .into_iter()
-                    .for_each(|wanted| drop(wanted.done.send(Err(AskError::Limit(why.clone())))));
+                for wanted in wanted {
+                    let _ = wanted.done.send(Err(AskError::Limit(why.clone())));
+                }
                 Ok(())
             }
         }
@@ -424,7 +427,7 @@ impl Driven {
         let waits = self.base.cx.journal().waits();
         self.flush().await.map_err(|_| Unable::Store(StoreError::Lost))?;
         let place = match self.held.take() {
-            Some(held) => held._place,
+            Some(held) => held.place,
             None => self.base.service.runs.waiting_place().ok_or(Unable::NoPlace)?,
         };
         let mut questions = Vec::new();
@@ -438,7 +441,7 @@ impl Driven {
         for entry in &entries {
             self.base.folded.add(entry).map_err(|error| Unable::Question(error.to_string()))?;
         }
-        self.held = Some(Held { _place: place, questions });
+        self.held = Some(Held { place, questions });
         self.base.place = None;
         // Answers may have come before the questions were put.
         self.base.run.look();

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tokio::time::advance;
 use toolwire_protocol::Message;
-use toolwire_server::{Server, tool};
+use toolwire_server::{Extensions, Server, tool};
 
 use super::{
     endpoint::{LegacyEndpoint, SessionLookup},
@@ -31,7 +31,7 @@ fn initialize_response(endpoint: &LegacyEndpoint) -> Response<Body> {
     }});
     let message = Message::parse(&message.to_string().into()).unwrap();
     let Message::Request(request) = message else { panic!("not a request") };
-    endpoint.initialize(&request, None, endpoint.server.ledger())
+    endpoint.initialize(&request, None, endpoint.server.ledger(), &Extensions::default())
 }
 
 /// Sends `initialize`; gives the headers of the new session, or the status.

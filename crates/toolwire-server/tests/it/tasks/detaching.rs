@@ -66,12 +66,8 @@ async fn what_is_wrong_with_the_arguments_is_said_at_once_or_by_the_task_of_a_cl
 async fn errors_of_tools_are_results_and_panics_are_failures() {
     let bench = Bench::new();
     let wrong = || async { Err::<String, _>(ToolError::message("it did not work")) };
-    let panics = || async {
-        if true {
-            panic!("oh no");
-        }
-        "never"
-    };
+    let gives_up = || -> String { panic!("oh no") };
+    let panics = move || async move { gives_up() };
     let unfit = tool("unfit", || async { Json(json!({"n": "x"})) })
         .output_schema(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
     let server = bench

@@ -1,6 +1,9 @@
 //! Tasks that outlive those who run them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use toolwire_protocol::Version;
 use toolwire_server::{AskError, Context, StateKeys, TaskPolicy, tool};
@@ -13,29 +16,59 @@ use super::*;
 
 /// A way to a store that can be cut.
 #[derive(Clone, Debug)]
-struct Cable {
+pub(super) struct Cable {
     store: Arc<dyn TaskStore>,
-    cut: Arc<AtomicBool>,
+    trouble: Arc<Mutex<Trouble>>,
+}
+
+/// What is wrong with a cable.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Trouble {
+    #[default]
+    None,
+    Cut,
+    Slow(Duration),
+    /// What is written is written, but every third reply does not come.
+    LosesReplies,
 }
 
 impl Cable {
-    fn to(bench: &Bench) -> Self {
-        Self { store: bench.memory.tasks().clone(), cut: Arc::default() }
+    pub(super) fn to(bench: &Bench) -> Self {
+        Self { store: bench.memory.tasks().clone(), trouble: Arc::default() }
+    }
+
+    pub(super) fn make(&self, trouble: Trouble) {
+        *self.trouble.lock().unwrap() = trouble;
     }
 
     fn cut(&self, cut: bool) {
-        self.cut.store(cut, Ordering::SeqCst);
+        self.make(if cut { Trouble::Cut } else { Trouble::None });
     }
 
     fn pass<'a, T: Send + 'a>(
         &'a self,
         op: impl FnOnce(&'a dyn TaskStore) -> Op<'a, T> + Send + 'a,
     ) -> Op<'a, T> {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
         Box::pin(async move {
-            if self.cut.load(Ordering::SeqCst) {
-                return Err(StoreError::unavailable("the cable is cut"));
+            let trouble = *self.trouble.lock().unwrap();
+            match trouble {
+                Trouble::None => op(&*self.store).await,
+                Trouble::Cut => Err(StoreError::unavailable("the cable is cut")),
+                Trouble::Slow(time) => {
+                    tokio::time::sleep(time / 2).await;
+                    let done = op(&*self.store).await;
+                    tokio::time::sleep(time / 2).await;
+                    done
+                }
+                Trouble::LosesReplies => {
+                    let done = op(&*self.store).await;
+                    if CALLS.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
+                        return Err(StoreError::unavailable("the reply was lost"));
+                    }
+                    done
+                }
             }
-            op(&*self.store).await
         })
     }
 }
@@ -94,7 +127,7 @@ fn node(bench: &Bench, cable: &Cable) -> ServerBuilder {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_cut_off_stops_and_another_one_goes_on() {
     let bench = Bench::new();
-    let ledger = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ledger = Arc::new(Mutex::new(Vec::new()));
     let work = |who: &'static str| {
         let ledger = Arc::clone(&ledger);
         move |cx: Context| {

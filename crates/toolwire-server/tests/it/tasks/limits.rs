@@ -77,9 +77,7 @@ async fn a_run_that_hangs_has_failed_and_results_that_are_too_large_are_not_kept
     let bench = Bench::new();
     let server = bench
         .builder()
-        .tool(
-            tool("hangs", || std::future::pending::<()>()).task(TaskPolicy::optional().run_time(seconds(30))),
-        )
+        .tool(tool("hangs", std::future::pending::<()>).task(TaskPolicy::optional().run_time(seconds(30))))
         .tool(tool("large", || async { "x".repeat(5 * 1024 * 1024) }).task(TaskPolicy::optional()))
         .tool(
             tool("steps", |cx: Context| async move {

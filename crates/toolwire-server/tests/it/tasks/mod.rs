@@ -3,6 +3,7 @@
 mod detaching;
 mod durable;
 mod limits;
+mod simulation;
 mod waiting;
 
 use std::{sync::Arc, time::Duration};
@@ -106,6 +107,7 @@ impl Modern {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "written with a literal everywhere")]
 fn call(tool: &str, arguments: Value) -> Value {
     let mut call = modern(1, "tools/call", json!({"name": tool, "arguments": arguments}));
     call["params"]["_meta"][CAPABILITIES] =
@@ -114,6 +116,7 @@ fn call(tool: &str, arguments: Value) -> Value {
 }
 
 /// A call of 2025-11-25 that asks for a task.
+#[expect(clippy::needless_pass_by_value, reason = "written with a literal everywhere")]
 fn core_call(tool: &str, arguments: Value) -> Value {
     request(1, "tools/call", json!({"name": tool, "arguments": arguments, "task": {"ttl": 60_000}}))
 }
@@ -131,7 +134,7 @@ async fn ask(wire: &mut Wire, message: &Value) -> Value {
 
 fn task_id(answer: &Value) -> TaskId {
     let result = &answer["result"];
-    let id = result["taskId"].as_str().or(result["task"]["taskId"].as_str());
+    let id = result["taskId"].as_str().or_else(|| result["task"]["taskId"].as_str());
     id.unwrap_or_else(|| panic!("no task: {answer}")).parse().unwrap()
 }
 
