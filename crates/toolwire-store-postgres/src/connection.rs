@@ -106,13 +106,12 @@ impl At<'_> {
         sql: &'static str,
         with: &Parameters<'_>,
     ) -> Result<Vec<Row>, Error> {
-        let statement = match self.statements.get(sql) {
-            Some(statement) => statement.clone(),
-            None => {
-                let statement = self.client.prepare(sql).await?;
-                self.statements.insert(sql, statement.clone());
-                statement
-            }
+        let statement = if let Some(statement) = self.statements.get(sql) {
+            statement.clone()
+        } else {
+            let statement = self.client.prepare(sql).await?;
+            self.statements.insert(sql, statement.clone());
+            statement
         };
         self.client.query(&statement, with).await
     }
@@ -290,7 +289,9 @@ impl Worker {
         }) {
             Ok(wakes) => {
                 self.waker.wake(wakes);
-                jobs.into_iter().for_each(|job| job.answer(None));
+                for job in jobs {
+                    job.answer(None);
+                }
                 (Vec::new(), None)
             }
             Err(error) => (jobs, Some(error)),

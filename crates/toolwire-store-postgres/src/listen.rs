@@ -131,10 +131,10 @@ async fn follow(
     let (sender, mut noticed) = mpsc::channel(WAITING);
     let driver = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-            if let AsyncMessage::Notification(notice) = message {
-                if sender.send(notice).await.is_err() {
-                    return;
-                }
+            if let AsyncMessage::Notification(notice) = message
+                && sender.send(notice).await.is_err()
+            {
+                return;
             }
         }
     });

@@ -21,10 +21,10 @@ const BYTES: i64 = 4 * 1024 * 1024;
 const CHANGES: i64 = 1000;
 
 /// How long a stream is kept after its end, and another log after its last event.
-const KEPT: Duration = Duration::from_mins(5);
+const KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// How long a stream is kept to which nothing is written: then whoever wrote it is long gone.
-const ABANDONED: Duration = Duration::from_hours(24);
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many bytes one answer has, but for its last event, and how many events.
 const READ_BYTES: usize = 8 * 1024 * 1024;
@@ -90,7 +90,6 @@ fn until(at: &At<'_>, time: Duration) -> i64 {
 /// A log as it is stored.
 struct Log {
     head: Option<Head>,
-    last: u64,
     first: u64,
 }
 
@@ -103,7 +102,7 @@ fn log(row: &Row) -> Result<Log, Failed> {
     let (last, first) = (unsigned(row.try_get(4)?), unsigned(row.try_get(6)?));
     let (Some(node), Some(fence)) = (row.try_get::<_, Option<&[u8]>>(0)?, row.try_get::<_, Option<i64>>(1)?)
     else {
-        return Ok(Log { head: None, last, first });
+        return Ok(Log { head: None, first });
     };
     let pending = serde_json::from_str(row.try_get(2)?).map_err(StoreError::corrupt)?;
     let mut head = Head::new(NewHead { node: NodeId::from_bytes(exact(node)?), pending }, unsigned(fence));
@@ -113,7 +112,7 @@ fn log(row: &Row) -> Result<Log, Failed> {
         "broken" => LogState::Broken,
         _ => LogState::Open,
     };
-    Ok(Log { head: Some(head), last, first })
+    Ok(Log { head: Some(head), first })
 }
 
 fn state_text(state: LogState) -> &'static str {

@@ -24,10 +24,10 @@ const BYTES: u64 = 4 * 1024 * 1024;
 const CHANGES: u64 = 1000;
 
 /// How long a stream is kept after its end, and another log after its last event.
-const KEPT: Duration = Duration::from_mins(5);
+const KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// How long a stream is kept to which nothing is written: then whoever wrote it is long gone.
-const ABANDONED: Duration = Duration::from_hours(24);
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many bytes one answer has, but for its last event.
 const READ_BYTES: u64 = 8 * 1024 * 1024;

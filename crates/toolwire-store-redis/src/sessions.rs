@@ -37,7 +37,7 @@ impl RedisSessions {
         Call::new(script, self.connections.prefix())
     }
 
-    fn node(&self, node: &NodeId) -> String {
+    fn node(&self, node: NodeId) -> String {
         format!("{}n:{}", self.connections.prefix(), hex(node.as_bytes()))
     }
 }
@@ -94,7 +94,7 @@ impl SessionStore for RedisSessions {
 
     fn beat<'a>(&'a self, node: &'a NodeId, lease: Duration) -> Op<'a, ()> {
         Box::pin(async move {
-            let (key, lease) = (self.node(node), milliseconds(lease).max(1));
+            let (key, lease) = (self.node(*node), milliseconds(lease).max(1));
             let mut set = redis::cmd("SET");
             set.arg(&key).arg(1).arg("PX").arg(lease);
             self.connections.run(Work::Command(&set)).await.map(drop)
@@ -103,7 +103,7 @@ impl SessionStore for RedisSessions {
 
     fn alive<'a>(&'a self, node: &'a NodeId) -> Op<'a, bool> {
         Box::pin(async move {
-            let key = self.node(node);
+            let key = self.node(*node);
             let mut look = redis::cmd("EXISTS");
             look.arg(&key);
             Ok(self.connections.run(Work::Command(&look)).await? == Value::Int(1))

@@ -111,7 +111,7 @@ fn pairs(query: &str) -> Result<Vec<(&str, String)>, String> {
 fn decode(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded
-        .map(|text| text.into_owned())
+        .map(std::borrow::Cow::into_owned)
         .map_err(|_| "the URL of Redis is not UTF-8 once it is decoded".to_owned())
 }
 

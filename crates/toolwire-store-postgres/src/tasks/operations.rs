@@ -76,6 +76,8 @@ impl Operation for CreateTask {
     }
 
     fn run<'a>(&'a self, at: &'a mut At<'_>) -> Done<'a, Created> {
+        const COUNT: &str = "SELECT count(*) FROM (
+                SELECT FROM task WHERE quota = $1 AND NOT ended AND until_ms > $2 LIMIT $3) AS counted";
         Box::pin(async move {
             let (task, now) = (&self.0, at.now);
             // Only who creates takes this lock, so that of two who count at the same time one counts the other.
@@ -84,8 +86,6 @@ impl Operation for CreateTask {
             if let Some(created) = self.again(at).await? {
                 return Ok(created);
             }
-            const COUNT: &str = "SELECT count(*) FROM (
-                SELECT FROM task WHERE quota = $1 AND NOT ended AND until_ms > $2 LIMIT $3) AS counted";
             let limit = signed(task.limit as u64);
             let count = at.first(COUNT, &[&task.quota.as_bytes().as_slice(), &signed(now), &limit]).await?;
             let count = count.map(|row| row.try_get::<_, i64>(0)).transpose()?.unwrap_or_default();
