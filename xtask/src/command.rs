@@ -13,6 +13,7 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask mutants [AREA]...
        cargo xtask simulate [--seeds N] [--from SEED]
        cargo xtask soak [--minutes N]
+       cargo xtask stores
 
 test runs every check:
   --list        name the steps and exit
@@ -25,7 +26,8 @@ fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
 mutants changes the code that safety depends on, and finds the changes that no test notices.
 simulate runs more seeds of the simulation than the checks do.
-soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.";
+soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.
+stores runs the contract of stores on real servers of Redis and Postgres, which it installs and starts.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -40,6 +42,7 @@ pub(crate) enum Request {
     Screens,
     Simulate(simulate::Seeds),
     Soak { minutes: u64 },
+    Stores,
     Test { only: Vec<String> },
 }
 
@@ -62,6 +65,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
         "screens" => alone(&rest, Request::Screens),
+        "stores" => alone(&rest, Request::Stores),
         other => Err(format!("unknown command `{other}`")),
     }
 }

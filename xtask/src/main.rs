@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Request::Screens => screens::write(),
         Request::Simulate(seeds) => simulate::run(&seeds),
         Request::Soak { minutes } => soak::run(minutes),
+        Request::Stores => stores::command(),
         Request::Test { only } => steps::run(&only),
     });
     match answer {

@@ -21,9 +21,19 @@ type Target = (&'static str, &'static str);
 const REDIS: Target = ("redis", "TOOLWIRE_TEST_REDIS");
 const POSTGRES: Target = ("postgres", "TOOLWIRE_TEST_POSTGRES");
 
-pub(crate) use services::prepare;
+/// Runs the contract on all of them. What could not be tried is told, and is not a success.
+pub(crate) fn command() -> Result<bool, String> {
+    services::prepare()?;
+    match run() {
+        Ok(()) => Ok(true),
+        Err(Stop::Failed(why) | Stop::Skipped(why)) => {
+            say!("{why}");
+            Ok(false)
+        }
+    }
+}
 
-pub(crate) fn run() -> Outcome {
+fn run() -> Outcome {
     // The step `lint` does not see what the ordinary run leaves out.
     let targets = ["--test", REDIS.0, "--test", POSTGRES.0];
     cargo("clippy").args(targets).args(["--", "-D", "warnings"]).run()?;

@@ -76,11 +76,11 @@ pub(crate) async fn run(url: &str, seconds: u64) -> Result<()> {
 async fn visit(url: &str, chance: &mut Chance, counts: &Counts) -> Result<()> {
     let modern = if chance.below(2) == 0 { EraChoice::Modern } else { EraChoice::Legacy };
     let client = match chance.below(16) {
-        0..4 => builder(modern).connect(Http::new(&format!("{url}/mcp"))?).await?,
-        4..6 => builder(EraChoice::Legacy).connect(Http::new(&format!("{url}/sse"))?).await?,
+        0..4 => builder(modern).connect(Http::new(format!("{url}/mcp"))?).await?,
+        4..6 => builder(EraChoice::Legacy).connect(Http::new(format!("{url}/sse"))?).await?,
         6..9 => {
             let url = url.replacen("http", "ws", 1);
-            builder(modern).connect(WebSocket::new(&format!("{url}/mcp"))?).await?
+            builder(modern).connect(WebSocket::new(format!("{url}/mcp"))?).await?
         }
         9 => {
             let program = std::env::current_exe()?;

@@ -8,6 +8,8 @@
 //! The explorer is our own, because it runs the real store, and because from each state that it finds it also has to be
 //! possible for one healthy node to bring all tasks to their end.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails by panicking")]
+
 use std::{
     collections::{BTreeSet, HashSet, VecDeque},
     future::Future,

@@ -13,7 +13,7 @@ use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
     api, authorization, bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants,
-    platforms, registry, schemas, screens, stores, terminal,
+    platforms, registry, schemas, screens, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -50,7 +50,6 @@ const STEPS: &[Step] = &[
     Step::main("lint", "clippy, warnings are errors", lint),
     Step::main("schemas", "the official schemas are there for the tests", schemas::run),
     Step::main("test", "unit, integration and macro tests", test),
-    Step::main("stores", "stores keep their contract on real servers", stores::run).prepared(stores::prepare),
     Step::main("doctest", "examples in documentation and README", doctest),
     Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc),
     Step::main("features", "every feature builds alone", features),

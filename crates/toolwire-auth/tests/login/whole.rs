@@ -181,7 +181,7 @@ async fn a_program_that_is_given_fewer_scopes_is_told_so_with_403_even_before_it
 async fn a_websocket_is_opened_with_a_login_and_one_that_is_not_says_401() {
     let protected = Protected::new().await;
     let socket = |oauth: OAuth| {
-        WebSocket::builder(&protected.url.replacen("http", "ws", 1)).auth(oauth).build().unwrap()
+        WebSocket::builder(protected.url.replacen("http", "ws", 1)).auth(oauth).build().unwrap()
     };
     let nobody = OAuth::builder("Notes").build().unwrap();
     let error = Client::builder("notes", "1.0").connect(socket(nobody)).await.unwrap_err();

@@ -29,6 +29,9 @@ use super::{
     recorder::{fail, say, show},
 };
 
+/// Tells tokens of one run apart.
+static COUNT: AtomicU8 = AtomicU8::new(0);
+
 pub(crate) const CERTIFICATE: &[u8] = include_bytes!("../../../toolwire-http/tests/it/tls/certificate.pem");
 const KEY: &[u8] = include_bytes!("../../../toolwire-http/tests/it/tls/key.pem");
 const MODERN: &str = "2026-07-28";
@@ -218,7 +221,6 @@ pub(crate) async fn refuses(issuer: &Issuer) {
         200
     );
     panicking(&place).await;
-    static COUNT: AtomicU8 = AtomicU8::new(0);
     for fault in [Fault::Status(500), Fault::Html, Fault::Refuses("invalid_client"), Fault::None] {
         issuer.set(fault);
         // One that is not remembered from before.

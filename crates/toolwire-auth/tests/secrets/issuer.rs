@@ -147,7 +147,7 @@ async fn answer(State(issuer): State<Issuer>, request: Request) -> Response {
             )
         }
         "/token" | "/exchange" => {
-            inner.token(&issuer.url, &pairs(&body), header("authorization"), header("dpop"))
+            inner.token(&issuer.url, &pairs(&body), header("authorization"), header("dpop").as_deref())
         }
         "/revoke" => Inner::refuse(400, "server_error", &pairs(&body), header("authorization")),
         "/introspect" => inner.introspect(&issuer.url, &pairs(&body), header("authorization")),
@@ -161,14 +161,14 @@ impl Inner {
         issuer: &str,
         form: &HashMap<String, String>,
         authorization: Option<String>,
-        proof: Option<String>,
+        proof: Option<&str>,
     ) -> Response {
         for name in ["code_verifier", "client_assertion", "assertion", "refresh_token", "subject_token"] {
             if let Some(value) = form.get(name) {
                 learn(value);
             }
         }
-        if let Some(proof) = &proof {
+        if let Some(proof) = proof {
             learn(proof);
         }
         if form["grant_type"].ends_with("device_code") && !self.confirmed {
@@ -190,8 +190,7 @@ impl Inner {
             }
             _ => {}
         }
-        let (access, refresh) =
-            (self.access(issuer, form, proof.as_deref()), secret(&format!("refresh{}", self.count)));
+        let (access, refresh) = (self.access(issuer, form, proof), secret(&format!("refresh{}", self.count)));
         learn(&access);
         let mut answer = json!({
             "access_token": access, "refresh_token": refresh, "expires_in": 600, "scope": self.scopes,

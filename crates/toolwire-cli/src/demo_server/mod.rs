@@ -91,21 +91,6 @@ pub(crate) fn server() -> Result<Server, BuildError> {
                 .description("Waits, and tells on standard error when it is cancelled.")
                 .read_only(),
         );
-    let long = Group::new()
-        .tool(
-            tool("report", long::report)
-                .title("Write a report")
-                .description("Writes the report of a year, step by step, as a task.")
-                .read_only()
-                .task(TaskPolicy::optional()),
-        )
-        .tool(
-            tool("deploy", long::deploy)
-                .title("Deploy")
-                .description("Pretends to deploy a version, as a task that asks before it goes live.")
-                .task(TaskPolicy::optional()),
-        );
-
     let greeting = resource("demo://greeting", || async { "Hello from Toolwire" })
         .name("greeting")
         .description("A friendly word.")
@@ -138,10 +123,28 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .tool(add_note)
         .routes(asking)
         .routes(shows)
-        .routes(long)
+        .routes(long_work())
         .resource(greeting)
         .resource(logo)
         .template(user)
         .prompt(greet)
         .build()
+}
+
+/// What goes on as tasks.
+fn long_work() -> Group {
+    Group::new()
+        .tool(
+            tool("report", long::report)
+                .title("Write a report")
+                .description("Writes the report of a year, step by step, as a task.")
+                .read_only()
+                .task(TaskPolicy::optional()),
+        )
+        .tool(
+            tool("deploy", long::deploy)
+                .title("Deploy")
+                .description("Pretends to deploy a version, as a task that asks before it goes live.")
+                .task(TaskPolicy::optional()),
+        )
 }

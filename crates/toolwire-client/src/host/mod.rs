@@ -147,13 +147,14 @@ impl Host {
                 return this.hosted.serve(this, method, &request, reply);
             }
             match this.question(&request, during.as_ref()) {
-                Ok(question) => match this.task_wish(&question) {
-                    Some(wish) => Self::begin_task(this, &wish, question, reply, charge),
-                    None => {
+                Ok(question) => {
+                    if let Some(wish) = this.task_wish(&question) {
+                        Self::begin_task(this, &wish, question, reply, charge);
+                    } else {
                         let waiting = Waiting { id: request.id, during, question, reply, charge };
                         RequestQueue::accept(this, waiting);
                     }
-                },
+                }
                 Err(error) => reply(Err(error)),
             }
         }

@@ -89,7 +89,7 @@ async fn server() -> Script {
 }
 
 fn http(script: &Script, somebody: &Somebody) -> Http {
-    Http::builder(&script.url()).auth(somebody.clone()).build().unwrap()
+    Http::builder(script.url()).auth(somebody.clone()).build().unwrap()
 }
 
 #[tokio::test]

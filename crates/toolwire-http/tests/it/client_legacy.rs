@@ -254,7 +254,7 @@ async fn the_clients_limit_of_open_requests_counts_and_leaves_room_for_a_new_ses
 async fn a_server_that_makes_no_new_session_is_not_waited_for_for_ever() {
     let hung = AtomicUsize::new(0);
     let script = forgetful(move |_| (hung.fetch_add(1, Ordering::SeqCst) == 0).then(Reply::hang)).await;
-    let http = Http::builder(&script.url()).send_timeout(Duration::from_millis(200)).build().unwrap();
+    let http = Http::builder(script.url()).send_timeout(Duration::from_millis(200)).build().unwrap();
     let client = builder().era(EraChoice::Legacy).connect(http).await.unwrap();
     let error = client.call("tool", json!({})).await.unwrap_err();
     assert!(error.to_string().contains("has made no new one within 200 ms"), "{error}");

@@ -283,7 +283,7 @@ async fn a_stream_that_breaks_off_is_not_resumed() {
 
 async fn connect_with(script: &Script, limits: HttpLimits) -> Client {
     let client =
-        builder().connect(Http::builder(&script.url()).limits(limits).build().unwrap()).await.unwrap();
+        builder().connect(Http::builder(script.url()).limits(limits).build().unwrap()).await.unwrap();
     client.list_tools().await.unwrap();
     client
 }

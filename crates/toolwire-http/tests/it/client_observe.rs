@@ -28,7 +28,7 @@ async fn both_eras_are_heard_message_by_message() {
             let what = message["method"].as_str().unwrap_or("result");
             heard.lock().unwrap().push(format!("{arrow} {what}"));
         });
-        let http = Http::new(&format!("http://{}/mcp", fixture.address)).unwrap();
+        let http = Http::new(format!("http://{}/mcp", fixture.address)).unwrap();
         let client = observed.connect(http).await.unwrap();
         client.call("quick_steps", json!({})).progress(|_| {}).await.unwrap();
         client.close().await.unwrap();

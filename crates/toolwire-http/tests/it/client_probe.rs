@@ -83,7 +83,7 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let http = Http::new(&format!("http://user:secret@{address}/mcp?key=secret")).unwrap();
+    let http = Http::new(format!("http://user:secret@{address}/mcp?key=secret")).unwrap();
     let error = builder().connect(http).await.unwrap_err();
     let text = format!("{error:?}");
     assert!(text.contains(&format!("http://{address}/mcp cannot be reached")), "{text}");
@@ -99,7 +99,7 @@ async fn redirects_are_followed_within_the_origin_only() {
             _ => discovered(seen),
         })
         .await;
-        let http = Http::builder(&script.url()).bearer("token").build().unwrap();
+        let http = Http::builder(script.url()).bearer("token").build().unwrap();
         let client = Client::builder("test", "1").connect(http).await.unwrap();
         assert!(client.version().is_modern());
         let seen = script.seen().pop().unwrap();
@@ -120,7 +120,7 @@ async fn redirects_are_followed_within_the_origin_only() {
 async fn redirects_in_a_circle_come_to_an_end() {
     let script = Script::start(|_| Reply::status(307).header("location", "/mcp")).await;
     let limits = HttpLimits { redirects: 3, ..HttpLimits::default() };
-    let http = Http::builder(&script.url()).limits(limits).build().unwrap();
+    let http = Http::builder(script.url()).limits(limits).build().unwrap();
     let error = builder().era(toolwire_client::EraChoice::Modern).connect(http).await.unwrap_err();
     assert!(format!("{error:?}").contains("more than 3 times"), "{error:?}");
     assert_eq!(script.seen().len(), 4);
@@ -129,7 +129,7 @@ async fn redirects_in_a_circle_come_to_an_end() {
 #[tokio::test]
 async fn custom_headers_and_credentials_are_sent_with_everything() {
     let script = Script::start(|seen| legacy(seen, "2025-06-18", "s")).await;
-    let http = Http::builder(&script.url().replace("http://", "http://user:pass@"))
+    let http = Http::builder(script.url().replace("http://", "http://user:pass@"))
         .header("X-Team", "blue")
         .build()
         .unwrap();

@@ -170,7 +170,7 @@ impl Script {
     }
 
     pub(crate) fn http(&self) -> Http {
-        Http::new(&self.url()).unwrap()
+        Http::new(self.url()).unwrap()
     }
 
     pub(crate) async fn connect(&self) -> Client {

@@ -116,7 +116,7 @@ async fn a_connection_that_ends_is_replaced_for_the_next_call() {
         let mut far = TcpStream::connect(format!("127.0.0.1:{behind}")).await.unwrap();
         let _ = copy_bidirectional(&mut near, &mut far).await;
     });
-    let http = Http::builder(&format!("https://localhost:{here}/mcp"));
+    let http = Http::builder(format!("https://localhost:{here}/mcp"));
     let http = http.root_certificates(CERTIFICATE).build().unwrap();
     let client = builder().era(EraChoice::Modern).connect(http).await.unwrap();
     assert_eq!(client.call("now", json!({})).await.unwrap().text(), "noon");

@@ -29,7 +29,7 @@ const VERSIONS: [Version; 4] =
 const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 async fn connect_to(address: SocketAddr, version: Version, builder: ClientBuilder) -> Client {
-    let http = Http::new(&format!("http://{address}/mcp")).unwrap();
+    let http = Http::new(format!("http://{address}/mcp")).unwrap();
     let client = timeout(PATIENCE, builder.era(EraChoice::Version(version)).connect(http)).await;
     let client = client.unwrap().unwrap();
     assert_eq!(client.version(), version);
@@ -43,7 +43,7 @@ async fn connect(fixture: &Fixture, version: Version) -> Client {
 #[tokio::test]
 async fn the_newest_version_is_found() {
     let fixture = Fixture::start().await;
-    let http = Http::new(&format!("http://{}/mcp", fixture.address)).unwrap();
+    let http = Http::new(format!("http://{}/mcp", fixture.address)).unwrap();
     let client = builder().connect(http).await.unwrap();
     assert_eq!(client.version(), Version::V2026_07_28);
     assert_eq!(client.server_info().unwrap().name, "fixture");
@@ -297,7 +297,7 @@ async fn survives_a_restart(end: impl AsyncFn(&Server, JoinHandle<()>)) {
 #[tokio::test]
 async fn the_transport_of_the_first_revision_is_found_too() {
     let mut fixture = Fixture::with(|http| http.sse2024("/sse", "/messages")).await;
-    let http = Http::new(&format!("http://{}/sse", fixture.address)).unwrap();
+    let http = Http::new(format!("http://{}/sse", fixture.address)).unwrap();
     let client = timeout(PATIENCE, builder().connect(http)).await.unwrap().unwrap();
     assert_eq!(client.version(), Version::V2024_11_05);
     assert_eq!(client.call("add", json!({ "a": 2, "b": 3 })).await.unwrap().text(), "5");

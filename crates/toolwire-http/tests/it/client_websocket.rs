@@ -26,7 +26,7 @@ async fn fixture() -> Fixture {
 }
 
 fn at(fixture: &Fixture) -> WebSocket {
-    WebSocket::new(&format!("ws://{}/mcp", fixture.address)).unwrap()
+    WebSocket::new(format!("ws://{}/mcp", fixture.address)).unwrap()
 }
 
 async fn add(client: &Client) -> String {
@@ -59,7 +59,7 @@ async fn every_revision_is_spoken() {
 #[tokio::test]
 async fn handlers_see_the_headers_that_were_sent() {
     let fixture = fixture().await;
-    let socket = WebSocket::builder(&format!("ws://{}/mcp", fixture.address)).header("User-Agent", "me/1");
+    let socket = WebSocket::builder(format!("ws://{}/mcp", fixture.address)).header("User-Agent", "me/1");
     let client = builder().connect(socket.build().unwrap()).await.unwrap();
     assert_eq!(client.call("agent", json!({})).await.unwrap().text(), "me/1");
 }
@@ -83,12 +83,12 @@ async fn what_is_no_websocket_is_named() {
     assert!(error.contains("is no WebSocket") && error.contains("are WebSockets enabled there?"), "{error}");
 
     let fixture = fixture().await;
-    let elsewhere = WebSocket::new(&format!("ws://{}/elsewhere", fixture.address)).unwrap();
+    let elsewhere = WebSocket::new(format!("ws://{}/elsewhere", fixture.address)).unwrap();
     let error = text(&builder().connect(elsewhere).await.unwrap_err());
     assert!(error.contains("404") && error.contains("is the path right"), "{error}");
 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = WebSocket::new(&format!("ws://{}/mcp", listener.local_addr().unwrap())).unwrap();
+    let nobody = WebSocket::new(format!("ws://{}/mcp", listener.local_addr().unwrap())).unwrap();
     drop(listener);
     let error = builder().connect(nobody).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
@@ -98,7 +98,7 @@ async fn what_is_no_websocket_is_named() {
 #[tokio::test]
 async fn a_server_that_only_pretends_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let socket = WebSocket::new(&format!("ws://{}/mcp", listener.local_addr().unwrap())).unwrap();
+    let socket = WebSocket::new(format!("ws://{}/mcp", listener.local_addr().unwrap())).unwrap();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut head = Vec::new();
@@ -165,7 +165,7 @@ async fn a_socket_that_is_lost_is_opened_again_also_after_an_attempt_that_failed
     let connecting = builder()
         .on_connection(move |state| told.send(state).unwrap())
         .reconnect(Reconnect::default().first_pause(Duration::from_millis(1)))
-        .connect(WebSocket::new(&format!("ws://{address}/mcp")).unwrap());
+        .connect(WebSocket::new(format!("ws://{address}/mcp")).unwrap());
     let client = connecting.await.unwrap();
     assert_eq!(client.call("now", json!({})).await.unwrap().text(), "noon");
 

@@ -50,6 +50,7 @@ async fn connect(service: &HttpService, principal: Option<&str>) -> (Peer, Value
     (peer, capabilities)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so that parameters can be written where they are used")]
 fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }

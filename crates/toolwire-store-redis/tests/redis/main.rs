@@ -1,4 +1,4 @@
-//! The contract of stores on a real server, which `cargo xtask test --only stores` starts and names in
+//! The contract of stores on a real server, which `cargo xtask stores` starts and names in
 //! `TOOLWIRE_TEST_REDIS`. Each rule has keys of its own, and reaches the server through a proxy that can fail.
 
 mod own;
@@ -25,9 +25,8 @@ pub struct Redis {
 impl Redis {
     pub async fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let server = std::env::var("TOOLWIRE_TEST_REDIS").expect(
-            "TOOLWIRE_TEST_REDIS has no URL: run `cargo xtask test --only stores`, which starts a server",
-        );
+        let server = std::env::var("TOOLWIRE_TEST_REDIS")
+            .expect("TOOLWIRE_TEST_REDIS has no URL: run `cargo xtask stores`, which starts a server");
         let (login, address) = server.trim_end_matches('/').rsplit_once('@').expect("the URL has a password");
         let proxy = FaultyTcp::to(address.parse::<SocketAddr>().unwrap()).await.unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();

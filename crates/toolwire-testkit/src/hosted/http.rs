@@ -27,7 +27,7 @@ impl Hosted<Http> {
     pub(crate) async fn http(target: &impl Target, version: Version) -> Self {
         let (address, serving) = listen(server(target)).await;
         let path = if version == Version::V2024_11_05 { SSE_PATHS[0] } else { PATH };
-        let http = Http::builder(&format!("http://{address}{path}")).no_proxy().build();
+        let http = Http::builder(format!("http://{address}{path}")).no_proxy().build();
         Self::new(http.expect("the address is good"), serving.into_future())
     }
 }
@@ -39,7 +39,7 @@ impl Hosted<WebSocket> {
     /// When it is not in this process, or there is no port.
     pub(crate) async fn websocket(target: &impl Target) -> Self {
         let (address, serving) = listen(server(target)).await;
-        let socket = WebSocket::builder(&format!("ws://{address}{PATH}")).no_proxy().build();
+        let socket = WebSocket::builder(format!("ws://{address}{PATH}")).no_proxy().build();
         Self::new(socket.expect("the address is good"), serving.into_future())
     }
 }

@@ -134,7 +134,7 @@ async fn of_several_who_wait_the_newest_is_asked_and_all_get_the_result() {
                 let message = wire.next().await;
                 match message["method"].as_str() {
                     Some("notifications/cancelled") => {
-                        withdrawn = Some(message["params"]["requestId"].clone())
+                        withdrawn = Some(message["params"]["requestId"].clone());
                     }
                     Some("elicitation/create") => new = Some(message),
                     _ => {}
