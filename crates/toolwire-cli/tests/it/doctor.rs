@@ -206,11 +206,8 @@ fn what_http_answers_is_told_apart() {
 
 #[test]
 fn a_challenge_is_shown() {
-    let web = FakeWeb::canned(
-        "401 Unauthorized",
-        "WWW-Authenticate: Bearer resource_metadata=\"https://auth.example/.well-known\"\r\n",
-        "",
-    );
+    let headers = "WWW-Authenticate: Bearer realm=\"tools\", scope=\"read\"\r\n";
+    let web = FakeWeb::canned("401 Unauthorized", headers, "");
     let ended = doctor(&[&web.url("/mcp")]);
     assert_eq!(ended.status.code(), Some(3));
     insta::assert_snapshot!("doctor_auth_needed", web.hide_port(&ended.stdout));
