@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_mins(45);
 type Target = (&'static str, &'static str);
 
 const REDIS: Target = ("redis", "TOOLWIRE_TEST_REDIS");
+/// Needs no server.
+const SQLITE: &str = "contract";
 const POSTGRES: Target = ("postgres", "TOOLWIRE_TEST_POSTGRES");
 
 /// Runs the contract on all of them. What could not be tried is told, and is not a success.
@@ -35,8 +37,9 @@ pub(crate) fn command() -> Result<bool, String> {
 
 fn run() -> Outcome {
     // The step `lint` does not see what the ordinary run leaves out.
-    let targets = ["--test", REDIS.0, "--test", POSTGRES.0];
+    let targets = ["--test", REDIS.0, "--test", POSTGRES.0, "--test", SQLITE];
     cargo("clippy").args(targets).args(["--", "-D", "warnings"]).run()?;
+    cargo("test").args(["--test", SQLITE, "--no-fail-fast"]).run()?;
     let mut skipped = Vec::new();
     for store in [redis, postgres, valkey] {
         match store() {

@@ -58,9 +58,9 @@ async fn are_listed_with_their_arguments() {
         assert_since(setup.version, Version::V2025_06_18, review, "title");
         let arguments = review["arguments"].as_array().unwrap();
         let required: Vec<_> = arguments.iter().map(|argument| argument["required"] == true).collect();
-        assert_eq!(required, [true, true, false], "{review}");
-        assert_eq!(arguments[2]["name"], "tone");
-        assert_eq!(arguments[2]["description"], "In words.");
+        assert_eq!(required, [false, true, true], "in the order of declaration: {review}");
+        assert_eq!(arguments[0]["name"], "tone");
+        assert_eq!(arguments[0]["description"], "In words.");
     })
     .await;
 }
