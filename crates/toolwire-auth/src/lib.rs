@@ -10,6 +10,7 @@ pub mod dpop;
 pub mod entropy;
 pub mod fetch;
 pub mod jose;
+#[cfg(any(feature = "client", feature = "server"))]
 mod metadata;
 mod secret;
 mod text;

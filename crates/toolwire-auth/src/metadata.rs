@@ -6,6 +6,7 @@ use toolwire_protocol::RawJson;
 use crate::{Endpoint, InvalidText, Issuer, Origins};
 
 /// The largest metadata that are read.
+#[cfg_attr(not(feature = "client"), expect(unreachable_pub, reason = "clients say it in an error"))]
 pub const MAX_METADATA_BYTES: usize = 256 * 1024;
 
 const OAUTH: &str = "oauth-authorization-server";

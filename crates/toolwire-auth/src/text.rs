@@ -129,6 +129,7 @@ impl Endpoint {
     }
 
     /// The same host with another path and query, as `/path?query`. Both are ours or come from a URL.
+    #[cfg(any(feature = "client", feature = "server"))]
     pub(crate) fn with_path(&self, path: &str, query: Option<&str>) -> Self {
         let mut url = self.0.clone();
         url.set_path(path);

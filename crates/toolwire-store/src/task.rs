@@ -53,7 +53,7 @@ use crate::{KeyId, NodeId, Op, Owner, Quota, SessionKey, TaskId, Token};
 /// What is parked, or leased and held with open questions, expires [`keep`](NewTask::keep) after its state last
 /// changed; what has ended, after that or what [`Finish::keep`] says, whichever is longer. What is ready, leased or
 /// timed does not expire before [`ttl`](NewTask::ttl) after its creation. [`TaskHead::expires_ms`] is the moment up to
-/// which the task will be there for certain; it never goes back. [`Life`] has the rule. What has expired is not seen by any
+/// which the task will be there for certain; it never goes back. [`Life`](crate::Life) has the rule. What has expired is not seen by any
 /// operation any more, and [`sweep`](Self::sweep) removes it.
 ///
 /// # Wakes

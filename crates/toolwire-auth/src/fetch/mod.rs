@@ -6,6 +6,7 @@
 //! redirects to other origins, or repeat anything.
 
 mod address;
+#[cfg(any(feature = "client", feature = "server"))]
 mod echo;
 mod guarded;
 mod limits;
@@ -13,6 +14,7 @@ mod message;
 
 use std::{fmt, pin::Pin};
 
+#[cfg(any(feature = "client", feature = "server"))]
 pub(crate) use self::echo::send;
 pub use self::{
     address::{Reach, Zone},

@@ -17,32 +17,32 @@ fn a_form_is_filled_in_by_keyboard() {
         let screen = Screen::on_demo(&["call", "order", "--era", era]);
         screen.wait_for("What kind of tea would you like?");
 
-        // A number that is too large is refused, and mended.
-        screen.wait_for("? Cups (1)");
-        screen.write("99").press("Enter");
-        screen.wait_for("it must be at most 12");
-        screen.press("BSpace").press("BSpace").write("2").press("Enter");
+        screen.wait_for("? Name");
+        screen.write("A").press("Enter");
+        screen.wait_for("at least 2 characters are needed");
+        screen.write("da").press("Enter");
 
         screen.wait_for("? E-mail");
         screen.write("nobody").press("Enter");
         screen.wait_for("an e-mail address looks like this");
         screen.write("@example.com").press("Enter");
 
+        // The default is in the middle, and the arrow goes on from there.
+        screen.wait_for("? Size");
+        screen.press("Down").press("Enter");
+        screen.wait_for("> Size Large, for a long night (large)");
+
+        // A number that is too large is refused, and mended.
+        screen.wait_for("? Cups (1)");
+        screen.write("99").press("Enter");
+        screen.wait_for("it must be at most 12");
+        screen.press("BSpace").press("BSpace").write("2").press("Enter");
+
         // Several are marked with the space bar; three would be too many.
         screen.wait_for("? Extras");
         screen.press("Space").press("Down").press("Space").press("Down").press("Space").press("Enter");
         screen.wait_for("choose at most 2");
         screen.press("Space").press("Enter");
-
-        screen.wait_for("? Name");
-        screen.write("A").press("Enter");
-        screen.wait_for("at least 2 characters are needed");
-        screen.write("da").press("Enter");
-
-        // The default is in the middle, and the arrow goes on from there.
-        screen.wait_for("? Size");
-        screen.press("Down").press("Enter");
-        screen.wait_for("> Size Large, for a long night (large)");
 
         screen.wait_for("? To go");
         screen.press("Up").press("Enter");
@@ -57,7 +57,7 @@ fn a_form_is_filled_in_by_keyboard() {
 #[test]
 fn a_form_can_be_left_and_declined() {
     let screen = Screen::on_demo(&["call", "order"]);
-    screen.wait_for("? Cups");
+    screen.wait_for("? Name");
     screen.press("Escape");
     screen.wait_for("? Leave the form?");
     screen.press("Down").press("Enter");
@@ -69,7 +69,7 @@ fn a_form_can_be_left_and_declined() {
 fn ctrl_c_in_a_question_ends_the_call_and_leaves_the_terminal_as_it_was() {
     for era in ERAS {
         let screen = Screen::on_demo(&["call", "order", "--era", era]);
-        screen.wait_for("? Cups");
+        screen.wait_for("? Name");
         screen.press("C-c");
         screen.wait_for("exit=130");
         screen.wait_for("terminal=normal");
@@ -79,7 +79,7 @@ fn ctrl_c_in_a_question_ends_the_call_and_leaves_the_terminal_as_it_was() {
 #[test]
 fn a_server_that_dies_during_a_question_leaves_the_terminal_as_it_was() {
     let screen = Screen::on_demo(&["call", "order", "--era", "legacy"]);
-    screen.wait_for("? Cups");
+    screen.wait_for("? Name");
     screen.kill_server();
     screen.wait_for("exit=4");
     screen.wait_for("terminal=normal");

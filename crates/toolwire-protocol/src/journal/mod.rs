@@ -1,6 +1,6 @@
 //! The journal of a task: what was asked, answered and done in it so far, one entry after the other.
 //!
-//! Entries are only ever added, and are found by name and key, never by position. [`fold`] makes of them what the next
+//! Entries are only ever added, and are found by name and key, never by position. `fold` makes of them what the next
 //! run of the handler starts with. Whoever keeps a journal need not read it: the values inside the entries may be sealed,
 //! and have to be opened before they are folded.
 

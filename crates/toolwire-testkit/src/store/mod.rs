@@ -1,4 +1,4 @@
-//! Tests for stores: their [contract](contract), for the stores of this project and for yours, and a
+//! Tests for stores: their [contract], for the stores of this project and for yours, and a
 //! [store that fails](faulty) when it is told to.
 
 pub mod contract;

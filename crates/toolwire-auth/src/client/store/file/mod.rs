@@ -122,6 +122,7 @@ impl FileStore {
         self.read_file(&self.path(key))
     }
 
+    #[cfg_attr(not(feature = "keyring"), expect(clippy::unused_self, reason = "with a keyring it is needed"))]
     fn read_file(&self, path: &Path) -> Result<Option<Record>, StoreError> {
         let Some(text) = read(path)? else { return Ok(None) };
         #[cfg(feature = "keyring")]
