@@ -20,7 +20,7 @@ use crate::{
 const LIMIT: Duration = Duration::from_mins(45);
 
 /// How large the released program may be.
-const MAX_PROGRAM_BYTES: u64 = 20_000_000;
+const MAX_PROGRAM_BYTES: u64 = 20 * 1024 * 1024;
 
 /// One step: a name for `--only`, a line for people, and the work.
 pub(crate) struct Step {
