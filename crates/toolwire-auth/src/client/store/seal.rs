@@ -84,8 +84,8 @@ impl Seal {
         let Some(sealed) = sealed(text) else {
             return refused("is not sealed, though what is stored has to be; log out and in again");
         };
-        let bytes = BASE64_STANDARD.decode(sealed).unwrap_or_default();
-        let Some((nonce, sealed)) = bytes.split_first_chunk::<NONCE_LEN>() else {
+        let bytes = BASE64_STANDARD.decode(sealed).ok();
+        let Some((nonce, sealed)) = bytes.as_deref().and_then(<[u8]>::split_first_chunk::<NONCE_LEN>) else {
             return refused("is not what was sealed");
         };
         let mut sealed = Zeroizing::new(sealed.to_vec());
