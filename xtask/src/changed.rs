@@ -47,7 +47,10 @@ pub(crate) fn run() -> Result<bool, String> {
     }
     let verdict =
         if failed == 0 { "everything passed".to_owned() } else { format!("{failed} crates failed") };
-    say!("\n{verdict} in {:.1} s; `cargo xtask test` checks the rest", start.elapsed().as_secs_f32());
+    say!(
+        "\n{verdict} in {:.1} s; `cargo xtask test` checks what a change has to pass",
+        start.elapsed().as_secs_f32()
+    );
     Ok(failed == 0)
 }
 

@@ -1,9 +1,10 @@
 //! What the command line asks for.
 
+use crate::steps::Selection;
 use crate::{fuzz, simulate};
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask test [--list] [--only STEP]...
+usage: cargo xtask test [--list] [--all | --only STEP...]
        cargo xtask check
        cargo xtask api
        cargo xtask bench
@@ -15,7 +16,8 @@ usage: cargo xtask test [--list] [--only STEP]...
        cargo xtask soak [--minutes N]
        cargo xtask stores
 
-test runs every check:
+test runs the checks that every change has to pass:
+  --all         run every check there is, as a release has to
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
 check is for the working day: format, lint, and the unit tests of what has changed since main.
@@ -43,7 +45,7 @@ pub(crate) enum Request {
     Simulate(simulate::Seeds),
     Soak { minutes: u64 },
     Stores,
-    Test { only: Vec<String> },
+    Test(Selection),
 }
 
 pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
@@ -63,7 +65,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "api" => alone(&rest, Request::Api),
         "bench" => alone(&rest, Request::Bench),
         "check" => alone(&rest, Request::Check),
-        "conformance" => alone(&rest, Request::Test { only: vec![command.to_owned()] }),
+        "conformance" => alone(&rest, Request::Test(Selection::Only(vec![command.to_owned()]))),
         "screens" => alone(&rest, Request::Screens),
         "stores" => alone(&rest, Request::Stores),
         other => Err(format!("unknown command `{other}`")),
@@ -82,16 +84,22 @@ fn unknown(option: &str) -> String {
 }
 
 fn test(rest: &[&str]) -> Result<Request, String> {
-    let mut only = Vec::new();
+    let (mut all, mut only) = (false, Vec::new());
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         match *word {
+            "--all" => all = true,
             "--list" => return Ok(Request::List),
             "--only" => only.push((*words.next().ok_or("--only needs the name of a step")?).to_owned()),
             other => return Err(unknown(other)),
         }
     }
-    Ok(Request::Test { only })
+    match (all, only.is_empty()) {
+        (true, false) => Err("--all runs every step, --only some: give one of them".to_owned()),
+        (true, true) => Ok(Request::Test(Selection::All)),
+        (false, true) => Ok(Request::Test(Selection::Change)),
+        (false, false) => Ok(Request::Test(Selection::Only(only))),
+    }
 }
 
 fn areas(rest: &[&str]) -> Result<Request, String> {
@@ -115,7 +123,7 @@ fn soak(rest: &[&str]) -> Result<Request, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Request, parse};
+    use super::{Request, Selection, parse};
 
     fn parsed(line: &str) -> Result<Request, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -126,14 +134,16 @@ mod tests {
     fn the_command_line_is_understood() {
         assert_eq!(parsed(""), Ok(Request::Help));
         assert_eq!(parsed("soak --help"), Ok(Request::Help));
-        assert_eq!(parsed("test"), Ok(Request::Test { only: vec![] }));
+        assert_eq!(parsed("test"), Ok(Request::Test(Selection::Change)));
+        assert_eq!(parsed("test --all"), Ok(Request::Test(Selection::All)));
         assert_eq!(parsed("test --list"), Ok(Request::List));
         assert_eq!(parsed("bench"), Ok(Request::Bench));
         assert_eq!(parsed("check"), Ok(Request::Check));
-        let only = vec!["conformance".to_owned()];
-        assert_eq!(parsed("conformance"), Ok(Request::Test { only }));
-        let only = vec!["lint".to_owned(), "demo".to_owned()];
-        assert_eq!(parsed("test --only lint --only demo"), Ok(Request::Test { only }));
+        let only = |names: &[&str]| {
+            Ok(Request::Test(Selection::Only(names.iter().map(|&name| name.to_owned()).collect())))
+        };
+        assert_eq!(parsed("conformance"), only(&["conformance"]));
+        assert_eq!(parsed("test --only lint --only demo"), only(&["lint", "demo"]));
         assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
         assert_eq!(parsed("soak --minutes 5"), Ok(Request::Soak { minutes: 5 }));
     }
@@ -145,6 +155,10 @@ mod tests {
             assert_eq!(parsed(line), Err("unknown option `--fast`".to_owned()));
         }
         assert_eq!(parsed("test --only"), Err("--only needs the name of a step".to_owned()));
+        for line in ["test --all --only lint", "test --only lint --all"] {
+            let expected = "--all runs every step, --only some: give one of them";
+            assert_eq!(parsed(line), Err(expected.to_owned()));
+        }
         assert_eq!(parsed("soak --minutes none"), Err("`none` is not a number of minutes".to_owned()));
     }
 }

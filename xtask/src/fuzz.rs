@@ -102,7 +102,7 @@ pub(crate) fn parse<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<
     Ok(request)
 }
 
-/// Runs each target for some seconds; the step `fuzz` of `cargo xtask test`.
+/// Runs each target for some seconds; the step `fuzz` of `cargo xtask test --all`.
 pub(crate) fn check() -> Outcome {
     if !cfg!(target_os = "linux") {
         return Err(Stop::Skipped("targets are fuzzed on Linux only".to_owned()));

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test` installs what the tests need and runs every check.
+//! The project's own commands: `cargo xtask test` installs what the tests need and runs them.
 //!
 //! It knows nothing about the machine that runs it: whatever differs between machines comes in through the
 //! environment and is handed on to the checks untouched.
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Request::Simulate(seeds) => simulate::run(&seeds),
         Request::Soak { minutes } => soak::run(minutes),
         Request::Stores => stores::command(),
-        Request::Test { only } => steps::run(&only),
+        Request::Test(selection) => steps::run(&selection),
     });
     match answer {
         Ok(true) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use crate::output::say;
 use crate::process::Program;
 use crate::programs;
 use crate::steps::Outcome;
-use crate::workspace::{Workspace, root};
+use crate::workspace::root;
 
 /// No command in a document may take long.
 const COMMAND_LIMIT: Duration = Duration::from_mins(1);
@@ -47,7 +47,8 @@ pub(crate) fn write() -> Result<bool, String> {
 /// Runs the screens of all documents. `update` gets those that are not up to date, with what they should be.
 fn each_document(update: impl Fn(&Path, &str) -> Result<(), String>) -> Result<Vec<String>, String> {
     let root = root();
-    let stage = Stage::set(&root)?;
+    let stage = Stage::create(&root)?;
+    stage.add_program()?;
     let mut differing = Vec::new();
     for path in documents::all(&root)? {
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -61,21 +62,46 @@ fn each_document(update: impl Fn(&Path, &str) -> Result<(), String>) -> Result<V
     Ok(differing)
 }
 
-/// Where the commands run.
+/// A temporary folder that the commands run in, removed when dropped.
+///
+/// The program shows its search path, and breaks lines and cuts texts at a width. So the folder is not below the target
+/// folder: its path is equally long for every checkout and user.
 struct Stage {
-    home: PathBuf,
-    /// Where the program is.
-    programs: String,
+    folder: PathBuf,
 }
 
 impl Stage {
-    fn set(root: &Path) -> Result<Self, String> {
-        let programs = programs::build()?;
-        let target = Workspace::read(root)?.target;
-        let home = target.join("screens/home");
-        let _ = fs::remove_dir_all(&home);
-        copy(&root.join(HOME), &home).map_err(|error| format!("{HOME}: {error}"))?;
-        Ok(Self { home, programs: programs.display().to_string() })
+    /// Creates the folder, with the home and nothing else in it.
+    fn create(root: &Path) -> Result<Self, String> {
+        // `TMPDIR` may be of any length. A process id has seven digits at most.
+        let name = format!("toolwire-screens-{:07}", std::process::id());
+        let stage = Self { folder: Path::new("/tmp").join(name) };
+        let explain = |error: std::io::Error| format!("{}: {error}", stage.folder.display());
+        // Left by a process of the same id that was killed.
+        if stage.folder.exists() {
+            fs::remove_dir_all(&stage.folder).map_err(explain)?;
+        }
+        fs::create_dir(&stage.folder).map_err(explain)?;
+        copy(&root.join(HOME), &stage.home()).map_err(|error| format!("{HOME}: {error}"))?;
+        Ok(stage)
+    }
+
+    /// Builds the program and adds it.
+    fn add_program(&self) -> Result<(), String> {
+        let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
+        let (built, added) = (programs::build()?.join(&name), self.programs().join(&name));
+        fs::create_dir(self.programs())
+            // A link costs nothing, but the folder may be on another file system.
+            .and_then(|()| fs::hard_link(&built, &added).or_else(|_| fs::copy(&built, &added).map(drop)))
+            .map_err(|error| format!("{}: {error}", added.display()))
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    fn programs(&self) -> PathBuf {
+        self.folder.join("bin")
     }
 
     /// The document with fresh screens, and a line for each that is different from what it was.
@@ -116,18 +142,25 @@ impl Stage {
     }
 
     fn run(&self, command: &str) -> Result<String, String> {
-        let home = self.home.display().to_string();
+        let home = self.home().display().to_string();
+        let programs = self.programs().display().to_string();
         let both = format!("{command} 2>&1");
         let (_, output) = Program::new("sh", COMMAND_LIMIT)
             .args(["-c", &both])
-            .directory(&self.home)
+            .directory(&self.home())
             .env("HOME", &home)
             // Nothing but our program and the shell is found, so that machines do not differ.
-            .env("PATH", &format!("{}:/usr/bin:/bin", self.programs))
+            .env("PATH", &format!("{programs}:/usr/bin:/bin"))
             .env("XDG_CONFIG_HOME", &format!("{home}/.config"))
             .output()?;
-        let output = output.replace(&home, "~").replace(&self.programs, "~/.cargo/bin");
+        let output = output.replace(&home, "~").replace(&programs, "~/.cargo/bin");
         Ok(format!("{}\n", output.trim_end()))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -170,7 +203,18 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use super::{Stage, same};
+    use crate::workspace::root;
+
+    #[test]
+    fn stage_path_does_not_depend_on_the_checkout() {
+        let stage = Stage::create(&root()).unwrap();
+        let folder = stage.folder.clone();
+        assert_eq!(folder.as_os_str().len(), "/tmp/toolwire-screens-1234567".len(), "{folder:?}");
+        assert!(stage.home().join(".cursor/mcp.json").exists());
+        drop(stage);
+        assert!(!folder.exists());
+    }
 
     #[test]
     fn times_and_the_spaces_around_them_do_not_count() {

@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_mins(45);
 const BENCH: &[&str] =
     &["bench", "--quiet", "-p", "toolwire-benchmarks", "-p", "toolwire-cli", "--no-default-features"];
 
-/// Counts instructions and fails if a budget is exceeded; the step `budgets` of `cargo xtask test`.
+/// Counts instructions and fails if a budget is exceeded; the step `budgets` of `cargo xtask test --all`.
 pub(crate) fn check() -> Outcome {
     if !cfg!(target_os = "linux") {
         return Err(Stop::skipped("instructions are counted on Linux only: run this there"));

@@ -10,7 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::command::{Request, parse};
-use crate::steps;
 
 /// Documents at the root that are read when they exist; README.md has to.
 const AT_ROOT: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
@@ -169,7 +168,7 @@ fn command_fault(command: &str) -> Option<String> {
     if let Some(ours) = command.strip_prefix("cargo xtask ") {
         let words: Vec<String> = ours.split_whitespace().map(str::to_owned).collect();
         return match parse(&words) {
-            Ok(Request::Test { only }) => steps::select(&only).err(),
+            Ok(Request::Test(selection)) => selection.steps().err(),
             Ok(_) => None,
             Err(error) => Some(format!("`{command}`: {error}")),
         };

@@ -1,7 +1,8 @@
-//! Running steps in two lanes at once, so that neither core waits while a step downloads, links or listens.
+//! Running steps in two lanes at once, so that neither core waits while a step downloads or links, and then those that
+//! nothing may disturb.
 //!
-//! Steps of one lane run in the order of the table. The lane of those that build in `target/debug` has the terminal;
-//! what the others say goes to a log, and is shown in one piece when they end.
+//! Steps of one lane run in the order of the table. The output of the lane beside the main one goes to a log, and is
+//! shown in one piece when its step ends.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,17 +19,20 @@ pub(super) fn run(steps: &[&Step], logs: &Path) -> Result<Vec<Ended>, String> {
     let in_lane =
         |lane: Lane| steps.iter().copied().filter(move |step| step.lane == lane).collect::<Vec<_>>();
     let (main, beside) = (in_lane(Lane::Main), in_lane(Lane::Beside));
-    if main.is_empty() || beside.is_empty() {
-        return Ok(steps.iter().map(|step| live(step)).collect());
-    }
-    fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
-    let mut ended = thread::scope(|scope| {
-        scope.spawn(|| prepare(steps, logs));
-        let beside = scope.spawn(|| beside.into_iter().map(|step| aside(step, logs)).collect::<Vec<_>>());
-        let mut ended: Vec<Ended> = main.into_iter().map(live).collect();
-        ended.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
-        Ok::<_, String>(ended)
-    })?;
+    let mut ended = if main.is_empty() || beside.is_empty() {
+        main.into_iter().chain(beside).map(live).collect()
+    } else {
+        fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+        thread::scope(|scope| {
+            scope.spawn(|| prepare(steps, logs));
+            let beside = scope.spawn(|| beside.into_iter().map(|step| aside(step, logs)).collect::<Vec<_>>());
+            let mut ended: Vec<Ended> = main.into_iter().map(live).collect();
+            ended.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
+            Ok::<_, String>(ended)
+        })?
+    };
+    // The scope has waited for the downloads as well: nothing runs beside these.
+    ended.extend(in_lane(Lane::Alone).into_iter().map(live));
     let place = |name: &str| steps.iter().position(|step| step.name == name);
     ended.sort_by_key(|step| place(step.name));
     Ok(ended)
@@ -93,15 +97,22 @@ fn prepare(steps: &[&Step], logs: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+    use crate::steps::Run;
 
     fn step(name: &'static str, lane: Lane, work: fn() -> Outcome) -> Step {
-        Step { name, about: "", lane, prepare: None, work }
+        Step { name, about: "", run: Run::Change, lane, prepare: None, work }
     }
 
     fn names(steps: &[&Step]) -> Vec<(&'static str, bool)> {
-        let logs = std::env::temp_dir().join(format!("xtask-lanes-{}", std::process::id()));
-        run(steps, &logs).unwrap().iter().map(|ended| (ended.name, ended.outcome.is_ok())).collect()
+        let first = steps.first().map_or("none", |step| step.name);
+        let logs = std::env::temp_dir().join(format!("xtask-lanes-{}-{first}", std::process::id()));
+        let ended = run(steps, &logs).unwrap();
+        // A run without two lanes needs no logs.
+        let _ = fs::remove_dir_all(&logs);
+        ended.iter().map(|ended| (ended.name, ended.outcome.is_ok())).collect()
     }
 
     #[test]
@@ -113,5 +124,31 @@ mod tests {
         let expected = [("one", false), ("two", true), ("three", true), ("four", false)];
         assert_eq!(names(&[&one, &two, &three, &four]), expected);
         assert_eq!(names(&[&four, &two]), [("four", false), ("two", true)]);
+    }
+
+    #[test]
+    fn step_alone_starts_after_both_lanes_and_the_downloads() {
+        static DOWNLOADED: AtomicBool = AtomicBool::new(false);
+        static BUILT: AtomicBool = AtomicBool::new(false);
+        static BUILT_BESIDE: AtomicBool = AtomicBool::new(false);
+        let alone = step("alone", Lane::Alone, || {
+            let done = [&DOWNLOADED, &BUILT, &BUILT_BESIDE].iter().all(|flag| flag.load(Ordering::SeqCst));
+            if done { Ok(()) } else { Err("something still runs".into()) }
+        });
+        let alone = alone.prepared(|| {
+            DOWNLOADED.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        let built = step("built", Lane::Main, || {
+            BUILT.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        let beside = step("beside", Lane::Beside, || {
+            BUILT_BESIDE.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        let expected = [("alone", true), ("built", true), ("beside", true)];
+        assert_eq!(names(&[&alone, &built, &beside]), expected);
+        assert_eq!(names(&[&alone]), [("alone", true)]);
     }
 }

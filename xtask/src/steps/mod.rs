@@ -2,10 +2,12 @@
 
 mod lanes;
 mod outcome;
+mod selection;
 
 use std::time::{Duration, Instant};
 
 pub(crate) use outcome::{Outcome, Stop};
+pub(crate) use selection::Selection;
 
 use crate::output::say;
 use crate::process::Program;
@@ -26,19 +28,32 @@ const MAX_PROGRAM_BYTES: u64 = 20 * 1024 * 1024;
 pub(crate) struct Step {
     name: &'static str,
     about: &'static str,
+    run: Run,
     lane: Lane,
     /// Downloads what the work needs, long before it does.
     prepare: Option<fn() -> Result<(), String>>,
     work: fn() -> Outcome,
 }
 
-/// Two steps run at the same time if they are in different lanes.
+/// The smallest run that a step belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// `cargo xtask test`, which every change passes: decides whether the change is right.
+    Change,
+    /// `cargo xtask test --all`, which a release passes: takes a build of its own, or depends on other things than the
+    /// change, such as packages of the system, other registries or a database of advisories.
+    Release,
+}
+
+/// Steps that run at the same time are in different lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
-    /// For what builds in `target/debug`: cargo lets only one build at a time in there.
+    /// For steps that build in `target/debug`: cargo lets only one build at a time in there.
     Main,
-    /// For what builds elsewhere, or runs what has been built.
+    /// For steps that build elsewhere.
     Beside,
+    /// For steps that start servers and wait for them: they run when both lanes are done, one at a time.
+    Alone,
 }
 
 const STEPS: &[Step] = &[
@@ -52,80 +67,86 @@ const STEPS: &[Step] = &[
     Step::main("test", "unit, integration and macro tests", test),
     Step::main("doctest", "examples in documentation and README", doctest),
     Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc),
-    Step::main("features", "every feature builds alone", features),
-    Step::beside("licences", "crates in use have licences and sources we accept", deny::check)
-        .prepared(deny::prepare),
-    Step::beside("advisories", "no crate in use has a known fault", deny::advisories),
     Step::beside("api", "crates offer what their public-api.txt says", api::check).prepared(api::prepare),
-    Step::beside("install", "the program installs, and is small", install),
-    Step::beside("demo", "the tour ends well", demo),
+    Step::main("features", "every feature builds alone", features).only_with_all(),
+    Step::beside("licences", "crates in use have licences and sources we accept", deny::check)
+        .prepared(deny::prepare)
+        .only_with_all(),
+    Step::beside("advisories", "no crate in use has a known fault", deny::advisories).only_with_all(),
+    Step::beside("install", "the program installs, and is small", install).only_with_all(),
+    Step::beside("demo", "the tour ends well", demo).only_with_all(),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)
-        .prepared(bench::prepare),
-    Step::beside("fuzz", "every fuzz target holds for some seconds", fuzz::check).prepared(fuzz::prepare),
+        .prepared(bench::prepare)
+        .only_with_all(),
+    Step::beside("fuzz", "every fuzz target holds for some seconds", fuzz::check)
+        .prepared(fuzz::prepare)
+        .only_with_all(),
     Step::beside("platforms", "everything compiles for Windows and macOS", platforms::run)
-        .prepared(platforms::prepare),
-    Step::beside("screens", "documents show what the program says", screens::check),
-    Step::beside("terminal", "questions are answered by keyboard in a terminal", terminal::run),
-    Step::beside("interop", "other makers' SDKs, both directions, both eras, every transport", interop::run)
+        .prepared(platforms::prepare)
+        .only_with_all(),
+    Step::alone("screens", "documents show what the program says", screens::check),
+    Step::alone("terminal", "questions are answered by keyboard in a terminal", terminal::run),
+    Step::alone("interop", "other makers' SDKs, both directions, both eras, every transport", interop::run)
         .prepared(interop::prepare),
-    Step::beside("registry", "the program on servers from npm and PyPI", registry::run)
-        .prepared(registry::prepare),
-    Step::beside("browser", "pages of other origins in Chromium", browser::run).prepared(browser::prepare),
-    Step::beside("authorization", "logins at a real provider by a person in Chromium", authorization::run)
-        .prepared(authorization::prepare),
-    Step::beside("conformance", "the official suite, server and client, both eras", conformance::run)
+    Step::alone("conformance", "the official suite, server and client, both eras", conformance::run)
         .prepared(conformance::prepare),
+    Step::alone("registry", "the program on servers from npm and PyPI", registry::run)
+        .prepared(registry::prepare)
+        .only_with_all(),
+    Step::alone("browser", "pages of other origins in Chromium", browser::run)
+        .prepared(browser::prepare)
+        .only_with_all(),
+    Step::alone("authorization", "logins at a real provider by a person in Chromium", authorization::run)
+        .prepared(authorization::prepare)
+        .only_with_all(),
 ];
 
 impl Step {
     const fn main(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
-        Self { name, about, lane: Lane::Main, prepare: None, work }
+        Self { name, about, run: Run::Change, lane: Lane::Main, prepare: None, work }
     }
 
     const fn beside(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
-        Self { name, about, lane: Lane::Beside, prepare: None, work }
+        Self { lane: Lane::Beside, ..Self::main(name, about, work) }
+    }
+
+    const fn alone(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
+        Self { lane: Lane::Alone, ..Self::main(name, about, work) }
     }
 
     const fn prepared(self, prepare: fn() -> Result<(), String>) -> Self {
         Self { prepare: Some(prepare), ..self }
     }
+
+    const fn only_with_all(self) -> Self {
+        Self { run: Run::Release, ..self }
+    }
 }
 
-/// Prints the names of all steps.
+/// Prints the names of all steps, those of the run for every change first.
 pub(crate) fn list() {
-    for step in STEPS {
-        say!("{:<14}{}", step.name, step.about);
+    for (run, title) in [(Run::Change, "for every change:"), (Run::Release, "only with --all:")] {
+        say!("{title}");
+        for step in STEPS.iter().filter(|step| step.run == run) {
+            say!("  {:<14}{}", step.name, step.about);
+        }
     }
 }
 
-/// The steps with these names, in their own order; all of them when no name is given.
-pub(crate) fn select(only: &[String]) -> Result<Vec<&'static Step>, String> {
-    if only.is_empty() {
-        return Ok(STEPS.iter().collect());
-    }
-    let unknown = only.iter().find(|name| STEPS.iter().all(|step| step.name != *name));
-    if let Some(name) = unknown {
-        return Err(format!("there is no step `{name}`; `cargo xtask test --list` names them"));
-    }
-    Ok(STEPS.iter().filter(|step| only.iter().any(|name| name == step.name)).collect())
-}
-
-/// Runs the steps and says whether none of them failed. A failed step does not keep the next from running.
-pub(crate) fn run(only: &[String]) -> Result<bool, String> {
-    run_steps(&select(only)?)
-}
-
-/// What `cargo xtask check` runs of these before it looks at what changed.
-pub(crate) fn run_quick() -> Result<bool, String> {
-    run(&["format", "documents", "dependencies", "invariants", "eras", "lint"].map(str::to_owned))
-}
-
-fn run_steps(steps: &[&Step]) -> Result<bool, String> {
+/// Runs the steps and returns whether none of them failed. A failed step does not keep the next from running.
+pub(crate) fn run(selection: &Selection) -> Result<bool, String> {
+    let steps = selection.steps()?;
     let logs = Workspace::read(&root())?.target.join("steps");
     let start = Instant::now();
-    let ended = lanes::run(steps, &logs)?;
-    say!("\n=== summary\n{}", outcome::summary(&ended, start.elapsed()));
+    let ended = lanes::run(&steps, &logs)?;
+    say!("\n=== summary\n{}", outcome::summary(&ended, start.elapsed(), &selection.left_out()));
     Ok(!ended.iter().any(|step| matches!(step.outcome, Err(Stop::Failed(_)))))
+}
+
+/// Runs the steps that `cargo xtask check` begins with.
+pub(crate) fn run_quick() -> Result<bool, String> {
+    let names = ["format", "documents", "dependencies", "invariants", "eras", "lint"];
+    run(&Selection::Only(names.map(str::to_owned).to_vec()))
 }
 
 fn cargo(arguments: &[&str]) -> Program {
@@ -211,21 +232,7 @@ pub(crate) fn none(faults: &[String]) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, select};
-
-    #[test]
-    fn steps_are_selected_by_name_in_their_own_order() {
-        assert_eq!(select(&[]).unwrap().len(), STEPS.len());
-        let only = ["demo".to_owned(), "format".to_owned()];
-        let names: Vec<&str> = select(&only).unwrap().iter().map(|step| step.name).collect();
-        assert_eq!(names, ["format", "demo"]);
-    }
-
-    #[test]
-    fn a_step_that_does_not_exist_is_an_error() {
-        let error = select(&["fromat".to_owned()]).err().unwrap();
-        assert!(error.starts_with("there is no step `fromat`"), "{error}");
-    }
+    use super::STEPS;
 
     #[test]
     fn names_are_unique() {

@@ -47,8 +47,10 @@ pub(super) struct Ended {
     pub(super) time: Duration,
 }
 
-/// Everything about a run, the counts in the last line.
-pub(super) fn summary(ended: &[Ended], time: Duration) -> String {
+/// Returns the table of a run: a line per step, the total time, the steps left out if any, and the counts.
+///
+/// The counts are a line of their own in the form that readers of test output know.
+pub(super) fn summary(ended: &[Ended], time: Duration, left_out: &[&str]) -> String {
     let mut counts = [0; 3];
     let mut lines = Vec::new();
     for step in ended {
@@ -63,9 +65,14 @@ pub(super) fn summary(ended: &[Ended], time: Duration) -> String {
         let line = format!("{word:<6}{:<14}{:>7.1} s  {reason}", step.name, step.time.as_secs_f32());
         lines.push(line.trim_end().to_owned());
     }
+    lines.push(format!("{:<6}{:<14}{:>7.1} s", "", "total", time.as_secs_f32()));
+    match left_out {
+        [] => {}
+        [name] => lines.push(format!("1 more step with --all: {name}")),
+        names => lines.push(format!("{} more steps with --all: {}", names.len(), names.join(", "))),
+    }
     let [passed, failed, skipped] = counts;
-    let seconds = time.as_secs_f32();
-    lines.push(format!("{passed} passed, {failed} failed, {skipped} skipped in {seconds:.1} s"));
+    lines.push(format!("{passed} passed, {failed} failed, {skipped} skipped"));
     lines.join("\n")
 }
 
@@ -84,8 +91,19 @@ mod tests {
             ended("three", Err(Stop::skipped("no valgrind: install it"))),
         ];
         let expected = "ok    one               1.5 s\nFAIL  two               1.5 s  it is wrong\n\
-                        skip  three             1.5 s  no valgrind: install it\n\
-                        1 passed, 1 failed, 1 skipped in 60.0 s";
-        assert_eq!(summary(&steps, Duration::from_mins(1)), expected);
+                        skip  three             1.5 s  no valgrind: install it\n      \
+                        total            60.0 s\n\
+                        1 passed, 1 failed, 1 skipped";
+        assert_eq!(summary(&steps, Duration::from_mins(1), &[]), expected);
+    }
+
+    #[test]
+    fn steps_left_out_are_named_before_the_counts() {
+        let ends = |left_out: &[&str], end: &str| {
+            let text = summary(&[], Duration::ZERO, left_out);
+            assert!(text.ends_with(end), "{text}");
+        };
+        ends(&["fuzz", "install"], "\n2 more steps with --all: fuzz, install\n0 passed, 0 failed, 0 skipped");
+        ends(&["fuzz"], "\n1 more step with --all: fuzz\n0 passed, 0 failed, 0 skipped");
     }
 }
