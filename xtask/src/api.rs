@@ -1,22 +1,19 @@
-//! What each published crate offers, by cargo-public-api: `public-api.txt` beside its manifest says what it was when
-//! somebody last looked at it. A change shows in the diff; `cargo xtask api` writes it.
+//! The comparison of what each published crate offers with the `public-api.txt` beside its manifest. A change shows in
+//! the diff; `cargo xtask api` writes the files.
 //!
 //! Items that the documentation hides are not part of the API, and are not in the files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+
+use public_api::Builder;
 
 use crate::output::say;
-use crate::process::Program;
+use crate::rustdoc;
 use crate::steps::{Outcome, none};
-use crate::tools;
 use crate::workspace::{Package, Workspace, root};
-
-/// Every crate is documented once, and so are those below it.
-const LIMIT: Duration = Duration::from_mins(20);
 
 /// Crates whose types may be part of our API: a new major version of one of them is one of ours.
 const MAY_BE_SEEN: &[&str] = &[
@@ -45,16 +42,12 @@ const MAY_BE_SEEN: &[&str] = &[
 /// Differences that are shown for one crate.
 const SHOWN: usize = 20;
 
-/// Installs cargo-public-api.
-pub(crate) fn prepare() -> Result<(), String> {
-    tools::PUBLIC_API.install().map(drop)
-}
-
 /// Compares what the crates offer with what is written down.
 pub(crate) fn check() -> Outcome {
+    let data = rustdoc::data()?;
     let mut faults = Vec::new();
     for package in published()? {
-        let offered = offered(&package)?;
+        let offered = offered(&package, &data)?;
         let written = fs::read_to_string(file(&package)).unwrap_or_default();
         faults.extend(differences(&package.name, &written, &offered));
         faults.extend(foreign(&package.name, &offered));
@@ -64,10 +57,10 @@ pub(crate) fn check() -> Outcome {
 
 /// Writes down what the crates offer.
 pub(crate) fn write() -> Result<bool, String> {
-    prepare()?;
+    let data = rustdoc::data()?;
     for package in published()? {
         let place = file(&package);
-        let offered = offered(&package)?;
+        let offered = offered(&package, &data)?;
         say!("{}: {} items", package.name, offered.lines().count());
         fs::write(&place, offered).map_err(|error| format!("{}: {error}", place.display()))?;
     }
@@ -88,16 +81,23 @@ fn file(package: &Package) -> PathBuf {
     root().join(&package.folder).join("public-api.txt")
 }
 
-fn offered(package: &Package) -> Result<String, String> {
-    let target = Workspace::read(&root())?.target.join("public-api");
-    Program::new(tools::PUBLIC_API.install()?, LIMIT)
-        .directory(&root())
-        // Without implementations that follow from others: they say nothing that a reader would look for.
-        .args(["public-api", "--package", &package.name, "--all-features", "-sss", "--color", "never"])
-        .args(["--target-dir".as_ref(), target.as_os_str()])
-        // The form of the documentation that it reads is not stable; the compiler that is pinned has it all the same.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .successful_output()
+/// Returns the items that a crate offers, a line each. `data` is the folder with the documentation as data.
+fn offered(package: &Package, data: &Path) -> Result<String, String> {
+    let file = data.join(format!("{}.json", package.name.replace('-', "_")));
+    // Without implementations that follow from others: they say nothing that a reader would look for.
+    let api = Builder::from_rustdoc_json(&file)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .map_err(|error| {
+            format!("{}: {error}; `cargo clean --doc` lets it be written anew", file.display())
+        })?;
+    let mut text = String::new();
+    for item in api.items() {
+        let _ = writeln!(text, "{item}");
+    }
+    Ok(text)
 }
 
 fn differences(package: &str, written: &str, offered: &str) -> Vec<String> {

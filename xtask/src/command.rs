@@ -6,6 +6,7 @@ use crate::{fuzz, simulate};
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask test [--list] [--all | --only STEP...]
        cargo xtask check
+       cargo xtask bless
        cargo xtask api
        cargo xtask bench
        cargo xtask conformance
@@ -20,7 +21,9 @@ test runs the checks that every change has to pass:
   --all         run every check there is, as a release has to
   --list        name the steps and exit
   --only STEP   run just this step; may be repeated
-check is for the working day: format, lint, and the unit tests of what has changed since main.
+check runs those of them that the changes since main concern, except those with programs of other makers.
+bless writes the files that tests compare with (public-api.txt, snapshots, compiler messages, screens), and shows
+the difference.
 api writes what the crates offer into their public-api.txt.
 bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
@@ -38,6 +41,7 @@ pub(crate) enum Request {
     List,
     Api,
     Bench,
+    Bless,
     Check,
     Fuzz(fuzz::Request),
     Mutants { areas: Vec<String> },
@@ -64,6 +68,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "soak" => soak(&rest),
         "api" => alone(&rest, Request::Api),
         "bench" => alone(&rest, Request::Bench),
+        "bless" => alone(&rest, Request::Bless),
         "check" => alone(&rest, Request::Check),
         "conformance" => alone(&rest, Request::Test(Selection::Only(vec![command.to_owned()]))),
         "screens" => alone(&rest, Request::Screens),
@@ -138,6 +143,7 @@ mod tests {
         assert_eq!(parsed("test --all"), Ok(Request::Test(Selection::All)));
         assert_eq!(parsed("test --list"), Ok(Request::List));
         assert_eq!(parsed("bench"), Ok(Request::Bench));
+        assert_eq!(parsed("bless"), Ok(Request::Bless));
         assert_eq!(parsed("check"), Ok(Request::Check));
         let only = |names: &[&str]| {
             Ok(Request::Test(Selection::Only(names.iter().map(|&name| name.to_owned()).collect())))

@@ -20,7 +20,7 @@ pub(crate) fn prepare() -> Result<(), String> {
     tools::DENY.install().map(drop)
 }
 
-/// Checks what needs no network beside the crates themselves.
+/// Checks what needs no network beside the crates themselves: licences by their texts, bans and sources.
 pub(crate) fn check() -> Outcome {
     deny(&["check", "licenses", "bans", "sources"])?.run().map_err(Stop::from)
 }

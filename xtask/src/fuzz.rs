@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::features;
 use crate::output::say;
 use crate::process::Program;
 use crate::steps::{Outcome, Stop};
@@ -108,6 +109,12 @@ pub(crate) fn check() -> Outcome {
         return Err(Stop::Skipped("targets are fuzzed on Linux only".to_owned()));
     }
     Ok(fuzz(TARGETS.iter(), CHECK_SECONDS)?)
+}
+
+/// Builds the targets without a sanitizer, to see that they compile and that their lock file is up to date.
+pub(crate) fn compiles() -> Outcome {
+    let build = Program::cargo(&root().join("fuzz"), BUILD_LIMIT).args(["check", "--locked", "--target-dir"]);
+    Ok(build.args([features::target()?]).run()?)
 }
 
 /// Brings what building the targets needs.

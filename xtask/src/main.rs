@@ -6,6 +6,7 @@
 mod api;
 mod authorization;
 mod bench;
+mod bless;
 mod browser;
 mod changed;
 mod command;
@@ -15,15 +16,18 @@ mod deny;
 mod documents;
 mod edges;
 mod eras;
+mod features;
 mod fuzz;
 mod interop;
 mod invariants;
+mod licences;
 mod mutants;
 mod output;
 mod platforms;
 mod process;
 mod programs;
 mod registry;
+mod rustdoc;
 mod schemas;
 mod screens;
 mod services;
@@ -32,16 +36,22 @@ mod soak;
 mod sources;
 mod steps;
 mod stores;
+mod suites;
 mod terminal;
 mod tools;
 mod workspace;
 
 use std::process::ExitCode;
 
+use changed::Change;
 use command::{Request, USAGE, parse};
 use output::say;
+use steps::Selection;
 
 fn main() -> ExitCode {
+    if let Some(ended) = rustdoc::stand_in() {
+        return ended;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let answer = parse(&arguments).and_then(|request| match request {
         Request::Help => {
@@ -54,7 +64,8 @@ fn main() -> ExitCode {
         }
         Request::Api => api::write(),
         Request::Bench => bench::run(),
-        Request::Check => changed::run(),
+        Request::Bless => bless::run(),
+        Request::Check => Change::read().and_then(|change| steps::run(&Selection::Affected(change))),
         Request::Fuzz(request) => fuzz::run(&request),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),

@@ -25,10 +25,15 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     if let Some(place) = &*built {
         return Ok(place.clone());
     }
-    // Without the program that is running: cargo would put another build of it in its place.
-    let chosen = ["--exclude", "xtask", "--bins", "--examples"];
-    Program::cargo(&root(), LIMIT).args(["build"]).args(SHARED).args(chosen).run()?;
-    let place = Workspace::read(&root())?.target.join("debug");
+    let workspace = Workspace::read(&root())?;
+    let mut command = Program::cargo(&root(), LIMIT).args(["build"]).args(SHARED).args(["--examples"]);
+    // Without the program that is running: cargo would put another build of it in its place. Excluding its crate
+    // would take the features that it asks of its dependencies from the others.
+    for program in workspace.packages.iter().filter(|it| it.name != "xtask").flat_map(|it| &it.programs) {
+        command = command.args(["--bin", &program.name]);
+    }
+    command.run()?;
+    let place = workspace.target.join("debug");
     *built = Some(place.clone());
     Ok(place)
 }

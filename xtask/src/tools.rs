@@ -32,10 +32,6 @@ pub(crate) const FUZZ: Tool<'_> =
 pub(crate) const MUTANTS: Tool<'_> =
     Tool { package: "cargo-mutants", program: "cargo-mutants", version: "27.1.0", options: &[] };
 
-/// Lists what a crate offers.
-pub(crate) const PUBLIC_API: Tool<'_> =
-    Tool { package: "cargo-public-api", program: "cargo-public-api", version: "0.52.0", options: &[] };
-
 impl Tool<'_> {
     /// Where the program is, once it is installed.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {

@@ -25,11 +25,18 @@ pub(crate) struct Package {
     pub(crate) folder: PathBuf,
     /// Whether others can depend on it.
     pub(crate) published: bool,
-    /// Its programs that have documentation of their own.
-    pub(crate) programs: Vec<String>,
+    pub(crate) programs: Vec<Binary>,
     pub(crate) dependencies: Vec<Dependency>,
     /// Sorted, `default` included.
     pub(crate) features: Vec<String>,
+}
+
+/// One program of a crate.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Binary {
+    pub(crate) name: String,
+    /// Whether it has documentation of its own.
+    pub(crate) documented: bool,
 }
 
 /// One line of a `[dependencies]` table.
@@ -78,9 +85,8 @@ impl Package {
             value["dependencies"].as_array()?.iter().map(Dependency::parse).collect::<Option<_>>()?;
         let mut features: Vec<String> = value["features"].as_object()?.keys().cloned().collect();
         features.sort();
-        let documented = |target: &&Value| target["kind"][0] == "bin" && target["doc"] == true;
-        let programs = value["targets"].as_array()?.iter().filter(documented);
-        let programs = programs.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect();
+        let programs = value["targets"].as_array()?.iter().filter(|target| target["kind"][0] == "bin");
+        let programs = programs.map(Binary::parse).collect::<Option<_>>()?;
         let manifest = Path::new(value["manifest_path"].as_str()?);
         let folder = manifest.parent()?;
         let folder = folder.strip_prefix(root()).unwrap_or(folder).to_path_buf();
@@ -94,6 +100,12 @@ impl Package {
             dependencies,
             features,
         })
+    }
+}
+
+impl Binary {
+    fn parse(value: &Value) -> Option<Self> {
+        Some(Self { name: value["name"].as_str()?.to_owned(), documented: value["doc"] == true })
     }
 }
 
@@ -134,7 +146,9 @@ mod tests {
         let package = workspace.package("p").unwrap();
         assert_eq!(package.features, ["a", "b"]);
         assert!(package.published);
-        assert_eq!(package.programs, ["q"]);
+        let programs: Vec<(&str, bool)> =
+            package.programs.iter().map(|program| (program.name.as_str(), program.documented)).collect();
+        assert_eq!(programs, [("q", true), ("r", false)]);
         let kinds: Vec<Kind> = package.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [Kind::Normal, Kind::Dev, Kind::Build]);
         assert!(workspace.package("q").is_err());

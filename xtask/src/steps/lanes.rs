@@ -11,46 +11,48 @@ use std::thread;
 use std::time::Instant;
 
 use super::outcome::{Ended, Outcome, Stop};
-use super::{Lane, Step};
+use super::{Crates, Lane, Step, Work};
 use crate::output::{self, say};
 
-/// Runs the steps and returns how each ended, in the order given. A failed step does not keep the next from running.
-pub(super) fn run(steps: &[&Step], logs: &Path) -> Result<Vec<Ended>, String> {
+/// Runs the steps and returns how each ended, in the order given; those that can do their work for some crates do it
+/// for `crates`. A failed step does not keep the next from running.
+pub(super) fn run(steps: &[&Step], crates: Crates<'_>, logs: &Path) -> Result<Vec<Ended>, String> {
     let in_lane =
         |lane: Lane| steps.iter().copied().filter(move |step| step.lane == lane).collect::<Vec<_>>();
     let (main, beside) = (in_lane(Lane::Main), in_lane(Lane::Beside));
     let mut ended = if main.is_empty() || beside.is_empty() {
-        main.into_iter().chain(beside).map(live).collect()
+        main.into_iter().chain(beside).map(|step| live(step, crates)).collect()
     } else {
         fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
         thread::scope(|scope| {
             scope.spawn(|| prepare(steps, logs));
-            let beside = scope.spawn(|| beside.into_iter().map(|step| aside(step, logs)).collect::<Vec<_>>());
-            let mut ended: Vec<Ended> = main.into_iter().map(live).collect();
+            let beside =
+                scope.spawn(|| beside.into_iter().map(|step| aside(step, crates, logs)).collect::<Vec<_>>());
+            let mut ended: Vec<Ended> = main.into_iter().map(|step| live(step, crates)).collect();
             ended.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
             Ok::<_, String>(ended)
         })?
     };
     // The scope has waited for the downloads as well: nothing runs beside these.
-    ended.extend(in_lane(Lane::Alone).into_iter().map(live));
+    ended.extend(in_lane(Lane::Alone).into_iter().map(|step| live(step, crates)));
     let place = |name: &str| steps.iter().position(|step| step.name == name);
     ended.sort_by_key(|step| place(step.name));
     Ok(ended)
 }
 
 /// Runs a step that has the terminal.
-fn live(step: &Step) -> Ended {
+fn live(step: &Step, crates: Crates<'_>) -> Ended {
     say!("\n=== {}: {}", step.name, step.about);
-    let ended = timed(step);
+    let ended = timed(step, crates);
     tell(&ended.outcome);
     ended
 }
 
 /// Runs a step whose words are kept until it has ended.
-fn aside(step: &Step, logs: &Path) -> Ended {
+fn aside(step: &Step, crates: Crates<'_>, logs: &Path) -> Ended {
     let path = logs.join(format!("{}.log", step.name));
     let ended = match File::create(&path) {
-        Ok(log) => output::logged(log, || timed(step)),
+        Ok(log) => output::logged(log, || timed(step, crates)),
         Err(error) => {
             let reason = format!("{}: {error}", path.display());
             Ended { name: step.name, outcome: Err(reason.into()), time: std::time::Duration::ZERO }
@@ -70,9 +72,12 @@ fn show(step: &Step, log: &PathBuf, ended: &Ended) {
     say!("\n=== {}: {} (ran beside the others)\n{}{reason}", step.name, step.about, said.trim_end());
 }
 
-fn timed(step: &Step) -> Ended {
+fn timed(step: &Step, crates: Crates<'_>) -> Ended {
     let start = Instant::now();
-    let outcome = (step.work)();
+    let outcome = match step.work {
+        Work::Whole(work) => work(),
+        Work::ByCrate(work) => work(crates),
+    };
     Ended { name: step.name, outcome, time: start.elapsed() }
 }
 
@@ -100,16 +105,15 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::steps::Run;
 
     fn step(name: &'static str, lane: Lane, work: fn() -> Outcome) -> Step {
-        Step { name, about: "", run: Run::Change, lane, prepare: None, work }
+        Step { lane, ..Step::main(name, "", work) }
     }
 
     fn names(steps: &[&Step]) -> Vec<(&'static str, bool)> {
         let first = steps.first().map_or("none", |step| step.name);
         let logs = std::env::temp_dir().join(format!("xtask-lanes-{}-{first}", std::process::id()));
-        let ended = run(steps, &logs).unwrap();
+        let ended = run(steps, None, &logs).unwrap();
         // A run without two lanes needs no logs.
         let _ = fs::remove_dir_all(&logs);
         ended.iter().map(|ended| (ended.name, ended.outcome.is_ok())).collect()

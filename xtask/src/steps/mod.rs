@@ -4,18 +4,20 @@ mod lanes;
 mod outcome;
 mod selection;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 pub(crate) use outcome::{Outcome, Stop};
 pub(crate) use selection::Selection;
 
+use crate::changed::Change;
 use crate::output::say;
 use crate::process::Program;
 use crate::programs::SHARED;
 use crate::workspace::{Workspace, root};
 use crate::{
-    api, authorization, bench, browser, conformance, deny, documents, edges, eras, fuzz, interop, invariants,
-    platforms, registry, schemas, screens, terminal,
+    api, authorization, bench, browser, conformance, deny, documents, edges, eras, features, fuzz, interop,
+    invariants, licences, platforms, registry, rustdoc, schemas, screens, suites, terminal,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -30,13 +32,27 @@ pub(crate) struct Step {
     about: &'static str,
     run: Run,
     lane: Lane,
+    /// Returns whether `cargo xtask check` runs this step for a change; it never does where there is none.
+    concerned: Option<fn(&Change) -> bool>,
     /// Downloads what the work needs, long before it does.
     prepare: Option<fn() -> Result<(), String>>,
-    work: fn() -> Outcome,
+    work: Work,
+}
+
+/// The crates that a run is about; `None` is all of them.
+type Crates<'a> = Option<&'a BTreeSet<String>>;
+
+/// The work of a step.
+#[derive(Clone, Copy)]
+enum Work {
+    /// The same in every run.
+    Whole(fn() -> Outcome),
+    /// Done for the crates that the run is about.
+    ByCrate(fn(Crates<'_>) -> Outcome),
 }
 
 /// The smallest run that a step belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Run {
     /// `cargo xtask test`, which every change passes: decides whether the change is right.
     Change,
@@ -57,19 +73,31 @@ enum Lane {
 }
 
 const STEPS: &[Step] = &[
-    Step::main("format", "the code is formatted", format),
-    Step::main("documents", "documents show only what is compiled or run", documents),
-    Step::main("dependencies", "crates depend only on what they may", dependencies),
-    Step::main("invariants", "the code keeps what ARCHITECTURE.md promises", invariants::run),
-    Step::main("eras", "only the owners of the eras look at the era", eras::run),
-    Step::main("lint", "clippy, warnings are errors", lint),
-    Step::main("schemas", "the official schemas are there for the tests", schemas::run),
-    Step::main("test", "unit, integration and macro tests", test),
-    Step::main("doctest", "examples in documentation and README", doctest),
-    Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc),
-    Step::beside("api", "crates offer what their public-api.txt says", api::check).prepared(api::prepare),
-    Step::main("features", "every feature builds alone", features).only_with_all(),
-    Step::beside("licences", "crates in use have licences and sources we accept", deny::check)
+    Step::main("format", "the code is formatted", format).concerning(Change::always),
+    Step::main("documents", "documents show only what is compiled or run", documents)
+        .concerning(Change::always),
+    // Before any step that would write the lock file anew.
+    Step::main("licences", "crates in the lock file have licences we accept", licences::check)
+        .concerning(Change::always),
+    Step::main("dependencies", "crates depend only on what they may", dependencies)
+        .concerning(Change::always),
+    Step::main("invariants", "the code keeps what ARCHITECTURE.md promises", invariants::run)
+        .concerning(Change::always),
+    Step::main("eras", "only the owners of the eras look at the era", eras::run).concerning(Change::always),
+    Step::main("lint", "clippy, warnings are errors", lint).concerning(Change::always),
+    Step::main("schemas", "the official schemas are there for the tests", schemas::run)
+        .concerning(Change::code),
+    Step::new("test", "unit, integration and macro tests", Work::ByCrate(test)).concerning(Change::code),
+    Step::main("doctest", "examples in documentation and README", doctest)
+        .concerning(Change::code_or_documents),
+    Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc::pages)
+        .concerning(Change::code),
+    Step::main("api", "crates offer what their public-api.txt says", api::check).concerning(Change::code),
+    Step::beside("facade", "features that users choose together build", features::usual)
+        .concerning(Change::code),
+    Step::beside("fuzz-build", "the fuzz targets compile", fuzz::compiles).concerning(Change::fuzz_targets),
+    Step::main("features", "every feature builds alone", features::each).only_with_all(),
+    Step::beside("deny", "crates in use have texts of licences and sources we accept", deny::check)
         .prepared(deny::prepare)
         .only_with_all(),
     Step::beside("advisories", "no crate in use has a known fault", deny::advisories).only_with_all(),
@@ -84,8 +112,10 @@ const STEPS: &[Step] = &[
     Step::beside("platforms", "everything compiles for Windows and macOS", platforms::run)
         .prepared(platforms::prepare)
         .only_with_all(),
-    Step::alone("screens", "documents show what the program says", screens::check),
-    Step::alone("terminal", "questions are answered by keyboard in a terminal", terminal::run),
+    Step::alone("screens", "documents show what the program says", screens::check)
+        .concerning(Change::program_or_documents),
+    Step::alone("terminal", "questions are answered by keyboard in a terminal", terminal::run)
+        .concerning(Change::program),
     Step::alone("interop", "other makers' SDKs, both directions, both eras, every transport", interop::run)
         .prepared(interop::prepare),
     Step::alone("conformance", "the official suite, server and client, both eras", conformance::run)
@@ -102,8 +132,12 @@ const STEPS: &[Step] = &[
 ];
 
 impl Step {
+    const fn new(name: &'static str, about: &'static str, work: Work) -> Self {
+        Self { name, about, run: Run::Change, lane: Lane::Main, concerned: None, prepare: None, work }
+    }
+
     const fn main(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
-        Self { name, about, run: Run::Change, lane: Lane::Main, prepare: None, work }
+        Self::new(name, about, Work::Whole(work))
     }
 
     const fn beside(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
@@ -116,6 +150,10 @@ impl Step {
 
     const fn prepared(self, prepare: fn() -> Result<(), String>) -> Self {
         Self { prepare: Some(prepare), ..self }
+    }
+
+    const fn concerning(self, concerned: fn(&Change) -> bool) -> Self {
+        Self { concerned: Some(concerned), ..self }
     }
 
     const fn only_with_all(self) -> Self {
@@ -138,15 +176,10 @@ pub(crate) fn run(selection: &Selection) -> Result<bool, String> {
     let steps = selection.steps()?;
     let logs = Workspace::read(&root())?.target.join("steps");
     let start = Instant::now();
-    let ended = lanes::run(&steps, &logs)?;
-    say!("\n=== summary\n{}", outcome::summary(&ended, start.elapsed(), &selection.left_out()));
+    let ended = lanes::run(&steps, selection.crates(), &logs)?;
+    let (larger, left_out) = selection.left_out();
+    say!("\n=== summary\n{}", outcome::summary(&ended, start.elapsed(), (larger, &left_out)));
     Ok(!ended.iter().any(|step| matches!(step.outcome, Err(Stop::Failed(_)))))
-}
-
-/// Runs the steps that `cargo xtask check` begins with.
-pub(crate) fn run_quick() -> Result<bool, String> {
-    let names = ["format", "documents", "dependencies", "invariants", "eras", "lint"];
-    run(&Selection::Only(names.map(str::to_owned).to_vec()))
 }
 
 fn cargo(arguments: &[&str]) -> Program {
@@ -161,39 +194,19 @@ fn lint() -> Outcome {
     Ok(cargo(&["clippy"]).args(SHARED).args(["--all-targets", "--", "-D", "warnings"]).run()?)
 }
 
-fn test() -> Outcome {
+fn test(crates: Crates<'_>) -> Outcome {
     // Some tests start examples as programs of their own, and cargo builds those only when it is asked to.
     crate::programs::build()?;
-    Ok(cargo(&["test"]).args(SHARED).args(["--lib", "--bins", "--tests", "--no-fail-fast"]).run()?)
+    match crates {
+        None => {
+            Ok(cargo(&["test"]).args(SHARED).args(["--lib", "--bins", "--tests", "--no-fail-fast"]).run()?)
+        }
+        Some(crates) => suites::run(|package| crates.contains(package), &[]),
+    }
 }
 
 fn doctest() -> Outcome {
     Ok(cargo(&["test"]).args(SHARED).args(["--doc", "--no-fail-fast"]).run()?)
-}
-
-fn rustdoc() -> Outcome {
-    // The example is there for the features it brings (see `programs`): without it, half of the dependencies would
-    // be checked again. With it programs have to be named, because `--bins` would not leave out any.
-    let mut build = cargo(&["doc"]).args(SHARED).args(["--no-deps", "--lib", "--example", "booking"]);
-    for program in Workspace::read(&root())?.packages.iter().flat_map(|package| &package.programs) {
-        build = build.args(["--bin", program]);
-    }
-    Ok(build.env("RUSTDOCFLAGS", "-D warnings").run()?)
-}
-
-/// Every crate that has features others can choose, with none of them and with each alone.
-fn features() -> Outcome {
-    let packages = Workspace::read(&root())?.packages;
-    for package in packages.iter().filter(|package| package.published && !package.features.is_empty()) {
-        let alone = package.features.iter().map(String::as_str);
-        for features in std::iter::once("").chain(alone) {
-            // Clippy instead of check: a warning in one combination is as wrong as in the usual one.
-            let build =
-                ["clippy", "--quiet", "-p", &package.name, "--no-default-features", "--features", features];
-            cargo(&build).args(["--", "-D", "warnings"]).run()?;
-        }
-    }
-    Ok(())
 }
 
 fn dependencies() -> Outcome {

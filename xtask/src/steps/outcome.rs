@@ -47,10 +47,11 @@ pub(super) struct Ended {
     pub(super) time: Duration,
 }
 
-/// Returns the table of a run: a line per step, the total time, the steps left out if any, and the counts.
+/// Returns the table of a run: a line per step, the total time, the steps left out if any with the run that makes them,
+/// and the counts.
 ///
 /// The counts are a line of their own in the form that readers of test output know.
-pub(super) fn summary(ended: &[Ended], time: Duration, left_out: &[&str]) -> String {
+pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str, &[&str])) -> String {
     let mut counts = [0; 3];
     let mut lines = Vec::new();
     for step in ended {
@@ -68,8 +69,8 @@ pub(super) fn summary(ended: &[Ended], time: Duration, left_out: &[&str]) -> Str
     lines.push(format!("{:<6}{:<14}{:>7.1} s", "", "total", time.as_secs_f32()));
     match left_out {
         [] => {}
-        [name] => lines.push(format!("1 more step with --all: {name}")),
-        names => lines.push(format!("{} more steps with --all: {}", names.len(), names.join(", "))),
+        [name] => lines.push(format!("1 more step with {larger}: {name}")),
+        names => lines.push(format!("{} more steps with {larger}: {}", names.len(), names.join(", "))),
     }
     let [passed, failed, skipped] = counts;
     lines.push(format!("{passed} passed, {failed} failed, {skipped} skipped"));
@@ -94,13 +95,13 @@ mod tests {
                         skip  three             1.5 s  no valgrind: install it\n      \
                         total            60.0 s\n\
                         1 passed, 1 failed, 1 skipped";
-        assert_eq!(summary(&steps, Duration::from_mins(1), &[]), expected);
+        assert_eq!(summary(&steps, Duration::from_mins(1), ("", &[])), expected);
     }
 
     #[test]
     fn steps_left_out_are_named_before_the_counts() {
         let ends = |left_out: &[&str], end: &str| {
-            let text = summary(&[], Duration::ZERO, left_out);
+            let text = summary(&[], Duration::ZERO, ("--all", left_out));
             assert!(text.ends_with(end), "{text}");
         };
         ends(&["fuzz", "install"], "\n2 more steps with --all: fuzz, install\n0 passed, 0 failed, 0 skipped");

@@ -1,12 +1,17 @@
 //! The choice of the steps that a run consists of.
 
+use std::collections::BTreeSet;
+
 use super::{Run, STEPS, Step};
+use crate::changed::Change;
 
 /// The steps that a command line asks for.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Selection {
     /// The steps that every change passes.
     Change,
+    /// Those of them that this change concerns and that take no programs of other makers.
+    Affected(Change),
     /// All steps.
     All,
     /// The steps with these names.
@@ -28,20 +33,32 @@ impl Selection {
         Ok(STEPS.iter().filter(|step| self.includes(step)).collect())
     }
 
-    /// Returns the names of the steps that this run does not make and `--all` does. A run of named steps has none: its
-    /// caller knows that it is not the whole.
-    pub(super) fn left_out(&self) -> Vec<&'static str> {
+    /// Returns the names of the steps that this run does not make and the next larger one does, which is named first. A
+    /// run of named steps has none: its caller knows that it is not the whole.
+    pub(super) fn left_out(&self) -> (&'static str, Vec<&'static str>) {
+        let left_out = |run: Run| {
+            let missing = STEPS.iter().filter(|step| step.run <= run && !self.includes(step));
+            missing.map(|step| step.name).collect()
+        };
         match self {
-            Self::Only(_) => vec![],
-            Self::Change | Self::All => {
-                STEPS.iter().filter(|step| !self.includes(step)).map(|step| step.name).collect()
-            }
+            Self::Only(_) => ("", vec![]),
+            Self::Affected(_) => ("cargo xtask test", left_out(Run::Change)),
+            Self::Change | Self::All => ("--all", left_out(Run::Release)),
+        }
+    }
+
+    /// Returns the crates whose tests are to run, or `None` for all.
+    pub(super) fn crates(&self) -> Option<&BTreeSet<String>> {
+        match self {
+            Self::Affected(change) => Some(&change.crates),
+            Self::Change | Self::All | Self::Only(_) => None,
         }
     }
 
     fn includes(&self, step: &Step) -> bool {
         match self {
             Self::Change => step.run == Run::Change,
+            Self::Affected(change) => step.concerned.is_some_and(|concerned| concerned(change)),
             Self::All => true,
             Self::Only(names) => names.iter().any(|name| name == step.name),
         }
@@ -50,7 +67,7 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, Selection};
+    use super::{Change, STEPS, Selection};
 
     fn only(names: &[&str]) -> Selection {
         Selection::Only(names.iter().map(|&name| name.to_owned()).collect())
@@ -63,7 +80,7 @@ mod tests {
     #[test]
     fn named_steps_run_in_the_order_of_the_table() {
         assert_eq!(names(&only(&["demo", "format"])), ["format", "demo"]);
-        assert!(only(&["demo"]).left_out().is_empty());
+        assert!(only(&["demo"]).left_out().1.is_empty());
     }
 
     #[test]
@@ -74,22 +91,40 @@ mod tests {
 
     #[test]
     fn short_run_names_the_steps_it_leaves_out() {
-        let (run, left_out) = (names(&Selection::Change), Selection::Change.left_out());
+        let (run, (larger, left_out)) = (names(&Selection::Change), Selection::Change.left_out());
+        assert_eq!(larger, "--all");
         assert_eq!(run.len() + left_out.len(), STEPS.len());
         assert!(run.iter().all(|name| !left_out.contains(name)), "{run:?} {left_out:?}");
         assert!(
-            ["lint", "test", "api", "interop", "conformance"].iter().all(|name| run.contains(name)),
+            ["lint", "test", "api", "licences", "facade", "fuzz-build", "interop", "conformance"]
+                .iter()
+                .all(|name| run.contains(name)),
             "{run:?}"
         );
         assert!(
-            ["fuzz", "install", "budgets", "browser"].iter().all(|name| left_out.contains(name)),
+            ["features", "deny", "fuzz", "install", "budgets", "browser"]
+                .iter()
+                .all(|name| left_out.contains(name)),
             "{left_out:?}"
         );
     }
 
     #[test]
+    fn check_runs_steps_that_the_change_concerns_and_names_the_others() {
+        let nothing = Selection::Affected(Change::default());
+        let quick = ["format", "documents", "licences", "dependencies", "invariants", "eras", "lint"];
+        assert_eq!(names(&nothing), quick);
+        let change = Change { crates: ["toolwire-cli".to_owned()].into(), ..Change::default() };
+        let check = Selection::Affected(change);
+        assert_eq!(check.crates().unwrap().len(), 1);
+        assert_eq!(check.left_out(), ("cargo xtask test", vec!["interop", "conformance"]));
+        let whole = names(&Selection::Change);
+        assert!(names(&check).iter().all(|name| whole.contains(name)));
+    }
+
+    #[test]
     fn all_runs_every_step() {
         assert_eq!(names(&Selection::All).len(), STEPS.len());
-        assert!(Selection::All.left_out().is_empty());
+        assert!(Selection::All.left_out().1.is_empty());
     }
 }

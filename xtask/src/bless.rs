@@ -1,0 +1,67 @@
+//! `cargo xtask bless`: writes the golden files, and shows the difference.
+//!
+//! Budgets are not among them: the cost of the hot path is decided, not measured.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::documents::collect;
+use crate::output::say;
+use crate::process::Program;
+use crate::steps::Stop;
+use crate::workspace::{Workspace, root};
+use crate::{api, screens, suites};
+
+/// Git only compares files here.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// Variables that make the libraries that compare write instead.
+const WRITE: [(&str, &str); 2] = [("INSTA_UPDATE", "always"), ("TRYBUILD", "overwrite")];
+
+/// The files that are written.
+const WRITTEN: [&str; 4] = ["*.snap", "*.stderr", "*public-api.txt", "*.md"];
+
+/// Writes everything, and returns whether nothing else was wrong.
+pub(crate) fn run() -> Result<bool, String> {
+    let packages = with_golden_files()?;
+    let tests = suites::run(|package| packages.contains(package), &WRITE);
+    api::write()?;
+    screens::write()?;
+    say!("\n=== difference");
+    let git = |arguments: &[&str]| {
+        Program::new("git", LIMIT).directory(&root()).args(arguments).args(["--"]).args(WRITTEN).run()
+    };
+    git(&["--no-pager", "diff", "--stat"])?;
+    git(&["ls-files", "--others", "--exclude-standard"])?;
+    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = &tests {
+        say!("\n{reason}\nThese tests fail for other reasons than a golden file; their output is above.");
+    }
+    Ok(tests.is_ok())
+}
+
+/// Returns the crates whose tests compare with files.
+fn with_golden_files() -> Result<BTreeSet<String>, String> {
+    let mut found = BTreeSet::new();
+    for package in Workspace::read(&root())?.packages {
+        let mut files = Vec::new();
+        for extension in ["snap", "stderr"] {
+            collect(&root().join(&package.folder), extension, &mut files)?;
+        }
+        if !files.is_empty() {
+            found.insert(package.name);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_golden_files;
+
+    #[test]
+    fn crates_with_snapshots_and_compiler_messages_are_found() {
+        let found = with_golden_files().unwrap();
+        assert!(found.contains("toolwire-cli") && found.contains("toolwire-macros"), "{found:?}");
+        assert!(!found.contains("toolwire-protocol"), "{found:?}");
+    }
+}
