@@ -13,9 +13,7 @@ use crate::program::{finish, run, toolwire};
 fn the_tour_is_the_one_that_is_written_down() {
     let tour = run(toolwire(&["demo", "--once"]));
     assert_eq!((tour.status.code(), tour.stderr.as_str()), (Some(0), ""), "{tour:?}");
-    let expected = include_str!("tour.txt");
-    let seen = without_what_varies(&tour.stdout);
-    assert!(seen == expected, "the tour has changed; if that was meant, this belongs into tour.txt:\n{seen}");
+    insta::assert_snapshot!("tour", without_what_varies(&tour.stdout));
 }
 
 #[test]
