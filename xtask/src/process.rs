@@ -35,6 +35,9 @@ impl Program {
         let shown = Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned();
         let mut command = Command::new(name);
         command.stdin(Stdio::null());
+        for (variable, _) in std::env::vars_os().filter(|(variable, _)| is_of_package(variable)) {
+            command.env_remove(variable);
+        }
         Self { command, shown, limit }
     }
 
@@ -177,6 +180,15 @@ impl Program {
     }
 }
 
+/// Returns whether this is a variable in which cargo describes the package of the program that it runs, here xtask.
+///
+/// Some build scripts ask for them: a cargo that sees other values than one started in a shell builds those crates, and
+/// all that depend on them, anew.
+fn is_of_package(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
 /// A program that serves; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Service {
@@ -254,6 +266,17 @@ mod tests {
     use super::{LAST_OUTPUT, Program};
 
     const LONG: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn variables_of_the_package_of_xtask_are_not_handed_on() {
+        let output = |program: Program| program.successful_output().unwrap();
+        let show = || {
+            Program::new("sh", LONG).args(["-c", "echo ${CARGO_PKG_NAME-none} ${CARGO_MANIFEST_DIR-none}"])
+        };
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some(), "cargo runs this test");
+        assert_eq!(output(show()), "none none\n");
+        assert_eq!(output(show().env("CARGO_PKG_NAME", "a")), "a none\n");
+    }
 
     #[test]
     fn output_and_status_come_back() {
