@@ -43,14 +43,31 @@ pub(crate) fn run(chosen: impl Fn(&str) -> bool, environment: &[(&str, &str)]) -
 fn built() -> Result<Vec<Suite>, String> {
     let build = ["--lib", "--bins", "--tests", "--no-run", "--message-format", "json-render-diagnostics"];
     let said = Program::cargo(&root(), BUILD_LIMIT).args(["test"]).args(SHARED).args(build);
-    Ok(said.successful_output()?.lines().filter_map(Suite::parse).collect())
+    said.successful_output()?.lines().filter_map(|line| Suite::parse(line).transpose()).collect()
 }
 
 impl Suite {
-    /// Reads one message of cargo; most are about something else.
-    fn parse(line: &str) -> Option<Self> {
-        let message: Value = serde_json::from_str(line).ok()?;
-        let program = message["executable"].as_str().filter(|_| message["profile"]["test"] == true)?;
+    /// Reads one line that cargo wrote; most are about something else.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a test program that is not understood: leaving it out would count its tests as passed.
+    fn parse(line: &str) -> Result<Option<Self>, String> {
+        // Macros and build scripts may write lines of their own.
+        if !line.starts_with('{') {
+            return Ok(None);
+        }
+        let unknown = |reason: &str| format!("a message of cargo is not understood: {reason}: {line}");
+        let message: Value = serde_json::from_str(line).map_err(|error| unknown(&error.to_string()))?;
+        if message["executable"].is_null() || message["profile"]["test"] != true {
+            return Ok(None);
+        }
+        Self::of(&message).map(Some).ok_or_else(|| unknown("a member is missing"))
+    }
+
+    /// Reads the message about a test program.
+    fn of(message: &Value) -> Option<Self> {
+        let program = message["executable"].as_str()?;
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
         // An id ends in `/FOLDER#VERSION`, or in `#NAME@VERSION` where the folder has another name.
         let (path, end) = message["package_id"].as_str()?.rsplit_once('#')?;
@@ -98,9 +115,13 @@ mod tests {
                 folder: "/w/crates/a".into(),
             })
         };
-        assert_eq!(Suite::parse(&line("path+file:///w/crates/a#0.1.0", true)), found("a"));
-        assert_eq!(Suite::parse(&line("path+file:///w/other#b@0.1.0", true)), found("b"));
-        assert_eq!(Suite::parse(&line("path+file:///w/crates/a#0.1.0", false)), None);
-        assert_eq!(Suite::parse("Compiling a"), None);
+        assert_eq!(Suite::parse(&line("path+file:///w/crates/a#0.1.0", true)), Ok(found("a")));
+        assert_eq!(Suite::parse(&line("path+file:///w/other#b@0.1.0", true)), Ok(found("b")));
+        assert_eq!(Suite::parse(&line("path+file:///w/crates/a#0.1.0", false)), Ok(None));
+        assert_eq!(Suite::parse("written by a macro"), Ok(None));
+        for strange in [line("a 0.1.0", true), "{".to_owned()] {
+            let error = Suite::parse(&strange).unwrap_err();
+            assert!(error.starts_with("a message of cargo is not understood: "), "{error}");
+        }
     }
 }
