@@ -1,4 +1,4 @@
-//! What has changed since the branch left main, and which steps that concerns.
+//! The change since the branch left main, and the steps that it concerns.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ const FOR_ALL: &[&str] =
 /// The crate of the program.
 const PROGRAM: &str = "toolwire-cli";
 
-/// What has changed since the branch left main, committed or not.
+/// The change since the branch left main, committed or not.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Change {
     /// Crates with a file that has changed, and all that depend on them.

@@ -35,7 +35,7 @@ pub(crate) struct Package {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Binary {
     pub(crate) name: String,
-    /// Whether it has documentation of its own.
+    /// True if it has documentation of its own.
     pub(crate) documented: bool,
 }
 

@@ -45,7 +45,7 @@ type Crates<'a> = Option<&'a BTreeSet<String>>;
 /// The work of a step.
 #[derive(Clone, Copy)]
 enum Work {
-    /// The same in every run.
+    /// Work that does not depend on the crates that the run is about.
     Whole(fn() -> Outcome),
     /// Done for the crates that the run is about.
     ByCrate(fn(Crates<'_>) -> Outcome),
