@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::documents::collect;
 use crate::output::say;
 use crate::process::Program;
-use crate::steps::Stop;
 use crate::workspace::{Workspace, root};
 use crate::{api, screens, suites};
 
@@ -16,7 +15,7 @@ use crate::{api, screens, suites};
 const LIMIT: Duration = Duration::from_mins(5);
 
 /// Variables that make the libraries that compare write instead.
-const WRITE: [(&str, &str); 2] = [("INSTA_UPDATE", "always"), ("TRYBUILD", "overwrite")];
+static WRITE: [(&str, &str); 2] = [("INSTA_UPDATE", "always"), ("TRYBUILD", "overwrite")];
 
 /// The files that are written.
 const WRITTEN: [&str; 4] = ["*.snap", "*.stderr", "*public-api.txt", "*.md"];
@@ -33,10 +32,13 @@ pub(crate) fn run() -> Result<bool, String> {
     };
     git(&["--no-pager", "diff", "--stat"])?;
     git(&["ls-files", "--others", "--exclude-standard"])?;
-    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = &tests {
-        say!("\n{reason}\nThese tests fail for other reasons than a golden file; their output is above.");
-    }
-    Ok(tests.is_ok())
+    let failed = match tests {
+        Ok(failures) if failures.is_empty() => return Ok(true),
+        Ok(failures) => failures.into_iter().map(|failure| failure.name).collect::<Vec<_>>().join("\n"),
+        Err(stop) => stop.reason().to_owned(),
+    };
+    say!("\n{failed}\nThese tests fail for other reasons than a golden file; their output is above.");
+    Ok(false)
 }
 
 /// Returns the crates whose tests compare with files.

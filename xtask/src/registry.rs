@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use crate::interop::{install_node, install_python};
 use crate::output::{self, say};
 use crate::process::Program;
 use crate::programs;
-use crate::steps::Outcome;
+use crate::steps::{Failure, Parts};
 use crate::workspace::{Workspace, root};
 
 /// The program itself gives up after two minutes.
@@ -24,7 +26,8 @@ const TRIAL_LIMIT: Duration = Duration::from_mins(3);
 /// One run of the program.
 struct Trial {
     server: &'static str,
-    /// What is typed before `--`; `{folder}` and `{page}` stand for a folder and a URL to work on.
+    /// The words before `--`; `{folder}` and `{page}` stand for a folder and a URL to work on, `{attempt}` for a number
+    /// that is another one when the trial is made again.
     words: &'static [&'static str],
     /// What its output must have in it.
     expect: &'static [&'static str],
@@ -70,7 +73,7 @@ const TRIALS: &[Trial] = &[
             "call",
             "create_entities",
             "--args",
-            r#"{"entities":[{"name":"Ada","entityType":"person","observations":["wrote notes"]}]}"#,
+            r#"{"entities":[{"name":"Ada {attempt}","entityType":"person","observations":["wrote notes"]}]}"#,
         ],
         &["Ada"],
     ),
@@ -106,6 +109,7 @@ struct Bench {
     /// What the servers may work on; the home of the program as well.
     folder: PathBuf,
     page: SocketAddr,
+    attempts: AtomicUsize,
 }
 
 /// Installs the servers.
@@ -115,16 +119,18 @@ pub(crate) fn prepare() -> Result<(), String> {
     install_python(&root.join("interop/registry/python"), &target.join("registry/python"))
 }
 
-pub(crate) fn run() -> Outcome {
+/// Makes all trials, and returns those that fail.
+pub(crate) fn run() -> Parts {
     prepare()?;
     let target = Workspace::read(&root())?.target;
-    let bench = Bench {
+    let bench = Arc::new(Bench {
         toolwire: programs::build()?.join("toolwire"),
         node: target.join("registry/node"),
         python: target.join("registry/python"),
         folder: target.join("registry/folder"),
         page: serve_page().map_err(|error| format!("serving a page: {error}"))?,
-    };
+        attempts: AtomicUsize::new(0),
+    });
     let _ = fs::remove_dir_all(&bench.folder);
     fs::create_dir_all(&bench.folder).map_err(|error| format!("{}: {error}", bench.folder.display()))?;
     Program::new("git", TRIAL_LIMIT)
@@ -136,27 +142,35 @@ pub(crate) fn run() -> Outcome {
     let servers: Vec<&str> = servers.into_iter().collect();
     let failed = output::at_once(&servers, |server| {
         let trials = TRIALS.iter().filter(|trial| trial.server == *server);
-        trials.filter(|trial| !bench.holds(trial)).count()
+        trials.filter_map(|trial| bench.failure(trial)).collect::<Vec<_>>()
     });
-    let failed: usize = failed.into_iter().map(|failed| failed.unwrap_or(1)).sum();
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} trials failed", TRIALS.len()).into()) }
+    let failed: thread::Result<Vec<_>> = failed.into_iter().collect();
+    Ok(failed.map_err(|_| "a trial has panicked")?.into_iter().flatten().collect())
 }
 
 impl Bench {
-    fn holds(&self, trial: &Trial) -> bool {
+    /// Makes the trial, and returns it if it fails.
+    fn failure(self: &Arc<Self>, trial: &'static Trial) -> Option<Failure> {
         let name = format!("{}: {}", trial.server, trial.words.join(" "));
-        let outcome = self.attempt(trial);
-        match &outcome {
-            Ok(()) => say!("ok    {name}"),
-            Err(error) => say!("FAIL  {name}: {error}"),
-        }
-        outcome.is_ok()
+        let Err(output) = self.attempt(trial) else {
+            say!("ok    {name}");
+            return None;
+        };
+        let (bench, command) = (Arc::clone(self), "cargo xtask test --only registry".to_owned());
+        // What earlier trials have made for this one is still there.
+        let again = Box::new(move || bench.attempt(trial));
+        let failure = Failure { name, output, command, edited: false, again };
+        failure.tell();
+        Some(failure)
     }
 
     fn attempt(&self, trial: &Trial) -> Result<(), String> {
         let folder = self.folder.display().to_string();
         let page = format!("http://{}/", self.page);
-        let word = |word: &&str| word.replace("{folder}", &folder).replace("{page}", &page);
+        let attempt = self.attempts.fetch_add(1, Ordering::Relaxed).to_string();
+        let word = |word: &&str| {
+            word.replace("{folder}", &folder).replace("{page}", &page).replace("{attempt}", &attempt)
+        };
         let (status, output) = Program::new(&self.toolwire, TRIAL_LIMIT)
             .args(trial.words.iter().map(word))
             .args(["--timeout", "120", "--"])

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What may be on the list: only scenarios whose turn has not come yet. The list may only shrink.
+/// The prefixes of names that may be on the list: scenarios whose turn has not come yet. The list may only shrink.
 const FAMILIES: &[&str] = &["tasks-"];
 
 /// Reads lines of the form `leg: scenario`; what follows a `#` is for people.

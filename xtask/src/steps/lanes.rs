@@ -2,17 +2,25 @@
 //! nothing may disturb.
 //!
 //! Steps of one lane run in the order of the table. The output of the lane beside the main one goes to a log, and is
-//! shown in one piece when its step ends.
+//! shown in one piece when its step ends. Parts of steps that have failed are tried again when both lanes have ended.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::outcome::{Ended, Outcome, Stop};
+use super::outcome::{Ended, Stop, limit_flaky};
+use super::retry::{self, Parts};
 use super::{Crates, Lane, Step, Work};
 use crate::output::{self, say};
+
+/// A step that has done its work.
+struct Done {
+    name: &'static str,
+    parts: Parts,
+    time: Duration,
+}
 
 /// Runs the steps and returns how each ended, in the order given; those that can do their work for some crates do it
 /// for `crates`. A failed step does not keep the next from running.
@@ -20,7 +28,7 @@ pub(super) fn run(steps: &[&Step], crates: Crates<'_>, logs: &Path) -> Result<Ve
     let in_lane =
         |lane: Lane| steps.iter().copied().filter(move |step| step.lane == lane).collect::<Vec<_>>();
     let (main, beside) = (in_lane(Lane::Main), in_lane(Lane::Beside));
-    let mut ended = if main.is_empty() || beside.is_empty() {
+    let done = if main.is_empty() || beside.is_empty() {
         main.into_iter().chain(beside).map(|step| live(step, crates)).collect()
     } else {
         fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
@@ -28,61 +36,78 @@ pub(super) fn run(steps: &[&Step], crates: Crates<'_>, logs: &Path) -> Result<Ve
             scope.spawn(|| prepare(steps, logs));
             let beside =
                 scope.spawn(|| beside.into_iter().map(|step| aside(step, crates, logs)).collect::<Vec<_>>());
-            let mut ended: Vec<Ended> = main.into_iter().map(|step| live(step, crates)).collect();
-            ended.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
-            Ok::<_, String>(ended)
+            let mut done: Vec<Done> = main.into_iter().map(|step| live(step, crates)).collect();
+            done.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
+            Ok::<_, String>(done)
         })?
     };
     // The scope has waited for the downloads as well: nothing runs beside these.
-    ended.extend(in_lane(Lane::Alone).into_iter().map(|step| live(step, crates)));
+    let mut ended: Vec<Ended> = done.into_iter().map(settled).collect();
+    ended.extend(in_lane(Lane::Alone).into_iter().map(|step| settled(live(step, crates))));
     let place = |name: &str| steps.iter().position(|step| step.name == name);
     ended.sort_by_key(|step| place(step.name));
+    limit_flaky(&mut ended);
     Ok(ended)
 }
 
 /// Runs a step that has the terminal.
-fn live(step: &Step, crates: Crates<'_>) -> Ended {
+fn live(step: &Step, crates: Crates<'_>) -> Done {
     say!("\n=== {}: {}", step.name, step.about);
-    let ended = timed(step, crates);
-    tell(&ended.outcome);
-    ended
+    let done = timed(step, crates);
+    tell(&done.parts);
+    done
 }
 
 /// Runs a step whose words are kept until it has ended.
-fn aside(step: &Step, crates: Crates<'_>, logs: &Path) -> Ended {
+fn aside(step: &Step, crates: Crates<'_>, logs: &Path) -> Done {
     let path = logs.join(format!("{}.log", step.name));
-    let ended = match File::create(&path) {
+    let done = match File::create(&path) {
         Ok(log) => output::logged(log, || timed(step, crates)),
         Err(error) => {
             let reason = format!("{}: {error}", path.display());
-            Ended { name: step.name, outcome: Err(reason.into()), time: std::time::Duration::ZERO }
+            Done { name: step.name, parts: Err(reason.into()), time: Duration::ZERO }
         }
     };
-    show(step, &path, &ended);
-    ended
+    show(step, &path, &done);
+    done
 }
 
 /// One step at a time is shown, in one write.
-fn show(step: &Step, log: &PathBuf, ended: &Ended) {
+fn show(step: &Step, log: &PathBuf, done: &Done) {
     static SHOWING: Mutex<()> = Mutex::new(());
     let _turn = SHOWING.lock();
     let said = fs::read(log).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
-    let reason = ended.outcome.as_ref().err().map(|stop| format!("\n{}", stop.reason())).unwrap_or_default();
+    let reason = done.parts.as_ref().err().map(|stop| format!("\n{}", stop.reason())).unwrap_or_default();
     say!("\n=== {}: {} (ran beside the others)\n{}{reason}", step.name, step.about, said.trim_end());
 }
 
-fn timed(step: &Step, crates: Crates<'_>) -> Ended {
+fn timed(step: &Step, crates: Crates<'_>) -> Done {
     let start = Instant::now();
-    let outcome = match step.work {
-        Work::Whole(work) => work(),
+    let parts = match step.work {
+        Work::Whole(work) => work().map(|()| vec![]),
+        Work::Parts(work) => work(),
         Work::ByCrate(work) => work(crates),
     };
-    Ended { name: step.name, outcome, time: start.elapsed() }
+    Done { name: step.name, parts, time: start.elapsed() }
 }
 
-fn tell(outcome: &Outcome) {
-    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = outcome {
+/// Tries the parts of a step again that have failed.
+fn settled(Done { name, parts, time }: Done) -> Ended {
+    match parts {
+        Err(stop) => Ended { name, outcome: Err(stop), flaky: vec![], time },
+        Ok(failures) if failures.is_empty() => Ended { name, outcome: Ok(()), flaky: vec![], time },
+        Ok(failures) => {
+            let start = Instant::now();
+            say!("\n=== {name}: its failures again, with nothing beside them");
+            let (outcome, flaky) = retry::settle(failures);
+            Ended { name, outcome, flaky, time: time + start.elapsed() }
+        }
+    }
+}
+
+fn tell(parts: &Parts) {
+    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = parts {
         say!("{reason}");
     }
 }
@@ -105,6 +130,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::steps::{Failure, Outcome};
 
     fn step(name: &'static str, lane: Lane, work: fn() -> Outcome) -> Step {
         Step { lane, ..Step::main(name, "", work) }
@@ -154,5 +180,23 @@ mod tests {
         let expected = [("alone", true), ("built", true), ("beside", true)];
         assert_eq!(names(&[&alone, &built, &beside]), expected);
         assert_eq!(names(&[&alone]), [("alone", true)]);
+    }
+
+    #[test]
+    fn failures_are_tried_again_when_nothing_runs_beside_them() {
+        static BUILT: AtomicBool = AtomicBool::new(false);
+        let tests = Step::in_parts("tests", "", || {
+            let again =
+                || if BUILT.load(Ordering::SeqCst) { Ok(()) } else { Err("a build still runs".to_owned()) };
+            let (name, output, command) = ("a test".to_owned(), "wrong".to_owned(), String::new());
+            Ok(vec![Failure { name, output, command, edited: false, again: Box::new(again) }])
+        });
+        let tests = Step { lane: Lane::Main, ..tests };
+        let build = step("build", Lane::Beside, || {
+            thread::sleep(Duration::from_millis(100));
+            BUILT.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        assert_eq!(names(&[&tests, &build]), [("tests", true), ("build", true)]);
     }
 }

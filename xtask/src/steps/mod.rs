@@ -2,12 +2,14 @@
 
 mod lanes;
 mod outcome;
+mod retry;
 mod selection;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 pub(crate) use outcome::{Outcome, Stop};
+pub(crate) use retry::{Failure, Parts};
 pub(crate) use selection::Selection;
 
 use crate::changed::Change;
@@ -45,10 +47,12 @@ type Crates<'a> = Option<&'a BTreeSet<String>>;
 /// The work of a step.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Work that does not depend on the crates that the run is about.
+    /// Work that succeeds or fails as a whole.
     Whole(fn() -> Outcome),
-    /// Done for the crates that the run is about.
-    ByCrate(fn(Crates<'_>) -> Outcome),
+    /// Work with parts that can be tried again.
+    Parts(fn() -> Parts),
+    /// The same, done for the crates that the run is about.
+    ByCrate(fn(Crates<'_>) -> Parts),
 }
 
 /// The smallest run that a step belongs to.
@@ -116,11 +120,15 @@ const STEPS: &[Step] = &[
         .concerning(Change::program_or_documents),
     Step::alone("terminal", "questions are answered by keyboard in a terminal", terminal::run)
         .concerning(Change::program),
-    Step::alone("interop", "other makers' SDKs, both directions, both eras, every transport", interop::run)
-        .prepared(interop::prepare),
-    Step::alone("conformance", "the official suite, server and client, both eras", conformance::run)
+    Step::in_parts(
+        "interop",
+        "other makers' SDKs, both directions, both eras, every transport",
+        interop::run,
+    )
+    .prepared(interop::prepare),
+    Step::in_parts("conformance", "the official suite, server and client, both eras", conformance::run)
         .prepared(conformance::prepare),
-    Step::alone("registry", "the program on servers from npm and PyPI", registry::run)
+    Step::in_parts("registry", "the program on servers from npm and PyPI", registry::run)
         .prepared(registry::prepare)
         .only_with_all(),
     Step::alone("browser", "pages of other origins in Chromium", browser::run)
@@ -146,6 +154,11 @@ impl Step {
 
     const fn alone(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
         Self { lane: Lane::Alone, ..Self::main(name, about, work) }
+    }
+
+    /// A step that runs alone and has parts that can be tried again.
+    const fn in_parts(name: &'static str, about: &'static str, work: fn() -> Parts) -> Self {
+        Self { lane: Lane::Alone, ..Self::new(name, about, Work::Parts(work)) }
     }
 
     const fn prepared(self, prepare: fn() -> Result<(), String>) -> Self {
@@ -194,15 +207,10 @@ fn lint() -> Outcome {
     Ok(cargo(&["clippy"]).args(SHARED).args(["--all-targets", "--", "-D", "warnings"]).run()?)
 }
 
-fn test(crates: Crates<'_>) -> Outcome {
+fn test(crates: Crates<'_>) -> Parts {
     // Some tests start examples as programs of their own, and cargo builds those only when it is asked to.
     crate::programs::build()?;
-    match crates {
-        None => {
-            Ok(cargo(&["test"]).args(SHARED).args(["--lib", "--bins", "--tests", "--no-fail-fast"]).run()?)
-        }
-        Some(crates) => suites::run(|package| crates.contains(package), &[]),
-    }
+    suites::run(|package| crates.is_none_or(|crates| crates.contains(package)), &[])
 }
 
 fn doctest() -> Outcome {

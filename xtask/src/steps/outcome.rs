@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use super::retry::{Flaky, indented};
+
+/// The most flaky parts of steps that a run may have and still pass.
+const MOST_FLAKY: usize = 3;
+
 /// Why a step did not pass.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stop {
@@ -44,11 +49,24 @@ impl Stop {
 pub(super) struct Ended {
     pub(super) name: &'static str,
     pub(super) outcome: Outcome,
+    pub(super) flaky: Vec<Flaky>,
     pub(super) time: Duration,
 }
 
-/// Returns the table of a run: a line per step, the total time, the steps left out if any with the run that makes them,
-/// and the counts.
+/// Fails the step that brings the number of flaky parts above the limit.
+pub(super) fn limit_flaky(ended: &mut [Ended]) {
+    let mut flaky = 0;
+    for step in ended {
+        let before = flaky;
+        flaky += step.flaky.len();
+        if before <= MOST_FLAKY && flaky > MOST_FLAKY && step.outcome.is_ok() {
+            step.outcome = Err(format!("more than {MOST_FLAKY} flaky failures in this run").into());
+        }
+    }
+}
+
+/// Returns the table of a run: a line per step, the total time, what is flaky, the steps left out if any with the run
+/// that makes them, and the counts.
 ///
 /// The counts are a line of their own in the form that readers of test output know.
 pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str, &[&str])) -> String {
@@ -67,6 +85,11 @@ pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str
         lines.push(line.trim_end().to_owned());
     }
     lines.push(format!("{:<6}{:<14}{:>7.1} s", "", "total", time.as_secs_f32()));
+    let flaky: Vec<&Flaky> = ended.iter().flat_map(|step| &step.flaky).collect();
+    if !flaky.is_empty() {
+        lines.extend(flaky.iter().map(|it| format!("FLAKY {}\n{}", it.name, indented(&it.output))));
+        lines.push(format!("{} flaky: failed once, then passed: a defect to mend next", flaky.len()));
+    }
     match left_out {
         [] => {}
         [name] => lines.push(format!("1 more step with {larger}: {name}")),
@@ -81,11 +104,14 @@ pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str
 mod tests {
     use std::time::Duration;
 
-    use super::{Ended, Stop, summary};
+    use super::{Ended, Flaky, MOST_FLAKY, Outcome, Stop, limit_flaky, summary};
 
     #[test]
     fn what_was_not_checked_is_not_passed() {
-        let ended = |name, outcome| Ended { name, outcome, time: Duration::from_millis(1500) };
+        let ended = |name, outcome| {
+            let time = Duration::from_millis(1500);
+            Ended { name, outcome, flaky: vec![], time }
+        };
         let steps = [
             ended("one", Ok(())),
             ended("two", Err("it is wrong\nin many ways".into())),
@@ -106,5 +132,38 @@ mod tests {
         };
         ends(&["fuzz", "install"], "\n2 more steps with --all: fuzz, install\n0 passed, 0 failed, 0 skipped");
         ends(&["fuzz"], "\n1 more step with --all: fuzz\n0 passed, 0 failed, 0 skipped");
+    }
+
+    #[test]
+    fn flaky_parts_are_named_with_their_output_and_counted() {
+        let flaky = Flaky { name: "a test".to_owned(), output: "it was late\nby much".to_owned() };
+        let step = Ended { name: "one", outcome: Ok(()), flaky: vec![flaky], time: Duration::ZERO };
+        let text = summary(&[step], Duration::ZERO, ("", &[]));
+        let expected = "FLAKY a test\n      it was late\n      by much\n\
+                        1 flaky: failed once, then passed: a defect to mend next\n\
+                        1 passed, 0 failed, 0 skipped";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn many_flaky_parts_are_a_failure() {
+        let flaky = Flaky { name: "a test".to_owned(), output: String::new() };
+        let step = |outcome, count| Ended {
+            name: "one",
+            outcome,
+            flaky: vec![flaky.clone(); count],
+            time: Duration::ZERO,
+        };
+        let mut ended = [step(Ok(()), MOST_FLAKY - 1), step(Ok(()), 1), step(Ok(()), 0)];
+        limit_flaky(&mut ended);
+        assert!(ended.iter().all(|step| step.outcome.is_ok()));
+        let mut ended = [step(Ok(()), MOST_FLAKY - 1), step(Ok(()), 2), step(Ok(()), 1)];
+        limit_flaky(&mut ended);
+        let failed = Err("more than 3 flaky failures in this run".into());
+        assert_eq!(ended.map(|step| step.outcome), [Ok(()), failed, Ok(())]);
+        let wrong: Outcome = Err("it is wrong".into());
+        let mut ended = [step(wrong.clone(), MOST_FLAKY + 1)];
+        limit_flaky(&mut ended);
+        assert_eq!(ended.map(|step| step.outcome), [wrong]);
     }
 }

@@ -1,8 +1,12 @@
 //! The change since the branch left main, and the steps that it concerns.
 
+mod edited;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
+
+pub(crate) use edited::Edited;
 
 use crate::process::Program;
 use crate::workspace::{Package, Workspace, root};
@@ -76,23 +80,28 @@ impl Change {
 
 /// Returns the files that differ from the commit where the branch left main.
 fn files(root: &Path) -> Result<Vec<String>, String> {
-    let git = |arguments: &[&str]| Program::new("git", LIMIT).args(arguments).directory(root).output();
-    // A clone may have no main; then only what is not committed counts.
-    let (status, base) = git(&["merge-base", "HEAD", "main"])?;
-    let base = if status.success() { base.trim().to_owned() } else { "HEAD".to_owned() };
+    // Without one, only what is not committed counts.
+    let base = base(root).unwrap_or_else(|| "HEAD".to_owned());
     let mut files = Vec::new();
     let lists: [&[&str]; 2] = [
         &["diff", "--name-only", "--no-renames", "-z", &base],
         &["ls-files", "--others", "--exclude-standard", "-z"],
     ];
     for list in lists {
-        let (status, output) = git(list)?;
-        if !status.success() {
-            return Err(format!("git {} failed: {status}", list.join(" ")));
-        }
-        files.extend(output.split_terminator('\0').map(str::to_owned));
+        files.extend(git(root, list)?.split_terminator('\0').map(str::to_owned));
     }
     Ok(files)
+}
+
+/// Returns the commit where the branch left main, unless the clone has no main.
+fn base(root: &Path) -> Option<String> {
+    let base = |main: &str| git(root, &["merge-base", "HEAD", main]).ok();
+    Some(base("main").or_else(|| base("origin/main"))?.trim().to_owned())
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let plain = ["-c", "core.quotePath=false"];
+    Program::new("git", LIMIT).args(plain).args(arguments).directory(root).successful_output()
 }
 
 /// Returns the crates that these files belong to, and all that depend on them.
