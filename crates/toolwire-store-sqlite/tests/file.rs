@@ -160,7 +160,7 @@ async fn wakes_reach_others_that_have_the_file_open() {
     let folder = Folder::new("wakes");
     let (here, there) = (folder.open().await, folder.open().await);
     let mut wakes = there.bus().listen();
-    let heard = tokio::time::timeout(Duration::from_secs(20), async {
+    let heard = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let id = here.tasks().create(task(false)).await.unwrap().view.head.id;
             let next = tokio::time::timeout(Duration::from_millis(300), async {

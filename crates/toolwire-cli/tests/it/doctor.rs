@@ -116,7 +116,7 @@ fn nothing_that_was_started_stays() {
         state.contains("(sleep)") && !state.contains(") Z ")
     };
     // What was killed may take a moment to go.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = std::time::Instant::now() + crate::program::PATIENCE;
     while pids.lines().any(runs) && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

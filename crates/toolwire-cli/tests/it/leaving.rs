@@ -6,13 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::program::{finish, toolwire};
+use crate::program::{PATIENCE, finish, toolwire};
 
 /// A server that says nothing and does not want to end; it writes down which process it is.
 const STUBBORN: &str =
     "trap '' TERM HUP INT; echo $$ > \"$1.new\"; mv \"$1.new\" \"$1\"; while :; do sleep 1; done";
-/// How long things may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn every_command_that_waits_can_be_left_and_takes_its_server_along() {

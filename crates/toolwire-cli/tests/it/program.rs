@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How long the program may take before a test gives up; a healthy run ends long before.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program with these arguments, and without whatever the environment says about colours and the like.
 pub(crate) fn toolwire(args: &[&str]) -> Command {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     home::Home,
-    program::{Ended, finish},
+    program::{Ended, PATIENCE, finish},
 };
 
 /// A server with tasks in both eras, which writes down what it is asked. `slow` never ends, `ask` has a question, and
@@ -151,7 +151,7 @@ fn who_leaves_a_task_does_not_end_it_and_is_told_how_to_go_on() {
     for era in ERAS {
         let home = home(era);
         let child = home.toolwire(&["call", "reports", "slow"]).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         let waits = if era == "legacy" { "tasks/result" } else { "tasks/get" };
         while !home.path("log").exists() || asked(&home, waits) == 0 {
             assert!(Instant::now() < deadline, "the task was not begun");

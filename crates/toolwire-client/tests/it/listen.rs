@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolwire_client::{Change, Client, EndReason, ErrorKind, Listener};
 use toolwire_protocol::Version;
 
-use crate::script::{Script, builder, connect, legacy, modern};
+use crate::script::{PATIENCE, Script, builder, connect, legacy, modern};
 
 const TAG: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -250,7 +250,7 @@ async fn the_end_of_the_connection_is_the_end_of_every_listener() {
             client.listen().tools().await.unwrap()
         };
         drop(script);
-        let change = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.unwrap();
+        let change = tokio::time::timeout(PATIENCE, listener.next()).await.unwrap();
         let Some(Change::Ended(EndReason::Closed(why) | EndReason::Lost(why))) = change else {
             panic!("{change:?}")
         };

@@ -12,7 +12,7 @@ use toolwire_transport::{
 };
 
 /// Longer than anything a test waits for, by its own clock.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 

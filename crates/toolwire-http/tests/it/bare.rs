@@ -9,9 +9,15 @@ use tokio::{
     time::timeout,
 };
 
+use crate::PATIENCE;
+
 pub(crate) const MODERN: &str = "2026-07-28";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How long it may take until a connection is closed: less than the thirty seconds after which a server closes any
+/// connection on which it waits for a request.
+const CLOSING: Duration = Duration::from_secs(20);
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
@@ -299,12 +305,18 @@ impl Connection {
 
     /// Whether the other side closes the connection without another byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
-        self.read.is_empty() && !self.more().await
+        self.read.is_empty() && !self.more_within(CLOSING).await
     }
 
     async fn more(&mut self) -> bool {
-        let read = timeout(Duration::from_secs(10), self.stream.read_buf(&mut self.read));
-        matches!(read.await.expect("nothing came for ten seconds"), Ok(count) if count > 0)
+        self.more_within(PATIENCE).await
+    }
+
+    /// Whether anything comes before the other side closes the connection.
+    async fn more_within(&mut self, patience: Duration) -> bool {
+        let read = timeout(patience, self.stream.read_buf(&mut self.read));
+        let read = read.await.unwrap_or_else(|_| panic!("nothing came within {patience:?}"));
+        matches!(read, Ok(count) if count > 0)
     }
 }
 

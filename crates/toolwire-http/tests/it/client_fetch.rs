@@ -80,7 +80,8 @@ async fn what_went_wrong_is_told_by_its_kind() {
     drop(listener);
     let hanging = Script::start(|_| Reply::hang()).await;
     let impatient = Fetch::get(&hanging.url()).timeout(Duration::from_millis(50));
-    let local = Fetch::get(&hanging.url()).only_to(|address| !address.is_loopback());
+    let forbidden = format!("http://{}/forbidden", hanging.address);
+    let local = Fetch::get(&forbidden).only_to(|address| !address.is_loopback());
     for (request, kind) in [
         (Fetch::get(&gone), FetchErrorKind::Refused),
         (impatient, FetchErrorKind::Timeout),
@@ -93,6 +94,6 @@ async fn what_went_wrong_is_told_by_its_kind() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    // What may not be reached was not.
-    assert_eq!(hanging.seen().len(), 1);
+    // What may not be reached was not. Whether the other request came in before its time ran out does not matter.
+    assert!(hanging.seen().iter().all(|seen| seen.path != "/forbidden"), "{:?}", hanging.seen());
 }

@@ -14,7 +14,10 @@ use toolwire_client::{Change, Client, ClientLimits, Delivery, ElicitReply, EndRe
 use toolwire_http::client::Http;
 use toolwire_protocol::{RawJson, Version, wire::ClientCapabilities};
 
-use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
+use crate::{
+    PATIENCE,
+    client_script::{Reply, Script, Seen, Step, builder, event, legacy, said},
+};
 
 /// A server of this version that answers like this, where it has an answer.
 async fn server(
@@ -155,7 +158,8 @@ async fn the_servers_own_requests_are_answered_with_a_post_from_every_stream() {
 async fn cancelling_takes_a_message() {
     let script = server("2025-11-25", |seen| (seen.what() == "tools/call").then(Reply::hang)).await;
     let client = connect(&script).await;
-    let error = client.call("slow", json!({})).timeout(Duration::from_millis(50)).await.unwrap_err();
+    let call = client.call("slow", json!({})).timeout(Duration::from_secs(20));
+    let error = script.time_out("tools/call", 1, call).await.unwrap_err();
     assert!(error.is_timeout());
     let cancelled = script.wait_for("notifications/cancelled", 1).await;
     assert_eq!(cancelled.body["params"]["requestId"], script.all("tools/call")[0].body["id"]);
@@ -254,10 +258,10 @@ async fn the_clients_limit_of_open_requests_counts_and_leaves_room_for_a_new_ses
 async fn a_server_that_makes_no_new_session_is_not_waited_for_for_ever() {
     let hung = AtomicUsize::new(0);
     let script = forgetful(move |_| (hung.fetch_add(1, Ordering::SeqCst) == 0).then(Reply::hang)).await;
-    let http = Http::builder(script.url()).send_timeout(Duration::from_millis(200)).build().unwrap();
+    let http = Http::builder(script.url()).send_timeout(Duration::from_secs(20)).build().unwrap();
     let client = builder().era(EraChoice::Legacy).connect(http).await.unwrap();
-    let error = client.call("tool", json!({})).await.unwrap_err();
-    assert!(error.to_string().contains("has made no new one within 200 ms"), "{error}");
+    let error = script.time_out("initialize", 2, client.call("tool", json!({}))).await.unwrap_err();
+    assert!(error.to_string().contains("has made no new one within 20 s"), "{error}");
     // Nobody waits behind that one.
     assert_eq!(client.call("tool", json!({})).await.unwrap().text(), "hello");
 }

@@ -14,7 +14,10 @@ use toolwire_client::{Client, Delivery, ErrorKind};
 use toolwire_http::client::{Http, HttpLimits};
 use toolwire_protocol::wire::LoggingLevel;
 
-use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, discovered, event, said, tools};
+use crate::{
+    PATIENCE,
+    client_script::{Reply, Script, Seen, Step, builder, discovered, event, said, tools},
+};
 
 /// A modern server with these tools that answers calls like this.
 async fn server(listed: Value, call: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Script {
@@ -246,7 +249,8 @@ async fn a_timeout_closes_the_stream_as_well() {
     let script = server(json!([]), |_| Reply::hang()).await;
     let client = script.connect().await;
     client.list_tools().await.unwrap();
-    let error = client.call("slow", json!({})).timeout(Duration::from_millis(50)).await.unwrap_err();
+    let call = client.call("slow", json!({})).timeout(Duration::from_secs(20));
+    let error = script.time_out("tools/call", 1, call).await.unwrap_err();
     assert!(error.is_timeout());
     script.wait_until_gone(1).await;
 }

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use toolwire_client::{Client, Delivery, EraChoice, ErrorKind};
 
-use crate::client_script::{PATIENCE, Reply, Script, Seen, Step, builder, event, legacy, said};
+use crate::{
+    PATIENCE,
+    client_script::{Reply, Script, Seen, Step, builder, event, legacy, said},
+};
 
 /// More than the events that are cut have bytes.
 const CUTS: usize = 200;
@@ -183,7 +186,8 @@ async fn a_cancelled_request_is_not_resumed() {
     })
     .await;
     let client = connect(&script).await;
-    let error = client.call("tool", json!({})).timeout(Duration::from_millis(100)).await.unwrap_err();
+    let call = client.call("tool", json!({})).timeout(Duration::from_secs(20));
+    let error = script.time_out("tools/call", 1, call).await.unwrap_err();
     assert!(error.is_timeout());
     script.wait_for("notifications/cancelled", 1).await;
     assert!(resumed(&script).is_empty());

@@ -3,11 +3,11 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
+    pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -20,8 +20,7 @@ use tokio::{
 use toolwire_client::{Client, ClientBuilder};
 use toolwire_http::client::Http;
 
-/// A test that waits longer than this has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+use crate::PATIENCE;
 
 /// A request that came in.
 #[derive(Clone, Debug)]
@@ -203,6 +202,22 @@ impl Script {
     pub(crate) async fn wait_for(&self, what: &str, count: usize) -> Seen {
         self.until(|| self.all(what).len() >= count, || format!("{count} of {what}")).await;
         self.all(what).pop().unwrap()
+    }
+
+    /// Gives the outcome of `call`, whose time runs out after so many requests of this name have come in. The rest of that
+    /// time is skipped.
+    pub(crate) async fn time_out<C: IntoFuture>(&self, what: &str, count: usize, call: C) -> C::Output {
+        let mut call = pin!(call.into_future());
+        tokio::select! {
+            biased;
+            outcome = &mut call => return outcome,
+            _ = self.wait_for(what, count) => {}
+        }
+        // Not before, because a socket takes its time.
+        tokio::time::pause();
+        let outcome = timeout(PATIENCE, call).await.expect("its time does not run out");
+        tokio::time::resume();
+        outcome
     }
 
     /// Waits until so many clients have left streams that waited for it.

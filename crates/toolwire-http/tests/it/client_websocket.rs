@@ -17,9 +17,7 @@ use toolwire_http::{
 use toolwire_protocol::Version;
 use toolwire_server::{Server, tool};
 
-use crate::{client_script::builder, fixture::Fixture};
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::{PATIENCE, client_script::builder, fixture::Fixture};
 
 async fn fixture() -> Fixture {
     Fixture::with(|http| http.websocket(true)).await
@@ -121,7 +119,8 @@ async fn a_server_that_died_is_missed_and_its_successor_is_found() {
     let waiting = tokio::spawn(async move { client.call("wait", json!({})).await });
     fixture.hears("started").await;
     fixture.serving.abort();
-    let error = timeout(PATIENCE, waiting).await.expect("it still waits").unwrap().unwrap_err();
+    // After a minute of silence any server is given up, so it has to be noticed sooner.
+    let error = timeout(PATIENCE / 2, waiting).await.expect("it still waits").unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
     let listener = loop {
         match TcpListener::bind(fixture.address).await {

@@ -1,6 +1,6 @@
 //! The server that the tests call.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +13,8 @@ use tokio::{
 use toolwire_http::server::{HttpBuilder, HttpRequest, HttpService};
 use toolwire_protocol::{ErrorCode, classify::Fault};
 use toolwire_server::{Args, Context, Log, Progress, Server, State, ToolError, tool};
+
+use crate::PATIENCE;
 
 /// What handlers report, and what they wait for.
 #[derive(Clone)]
@@ -177,8 +179,8 @@ impl Fixture {
     }
 
     async fn next_word(&mut self) -> &'static str {
-        let heard = tokio::time::timeout(Duration::from_secs(10), self.heard.recv()).await;
-        heard.expect("nothing heard for ten seconds").unwrap()
+        let heard = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
+        heard.expect("nothing was heard").unwrap()
     }
 }
 

@@ -8,6 +8,7 @@ use toolwire_http::server::{HttpService, LegacyStream};
 use toolwire_server::{Extension, Limits, Server, tool};
 
 use crate::{
+    PATIENCE,
     bare::{Connection, Request, ask},
     legacy_kit::*,
 };
@@ -135,7 +136,7 @@ async fn a_client_that_was_sent_away_and_stays_away_is_not_waited_for_for_ever()
     let serving = tokio::spawn(HttpService::new(server.clone()).serve(listener).into_future());
     sent_away(address, &connect(address).await).await;
     server.shutdown();
-    timeout(Duration::from_secs(30), serving).await.expect("it waits for ever").unwrap().unwrap();
+    timeout(PATIENCE, serving).await.expect("it waits for ever").unwrap().unwrap();
 }
 
 /// A client that reads a little, leaves and comes back, again and again, while the handler goes on elsewhere.

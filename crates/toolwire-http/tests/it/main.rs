@@ -63,3 +63,9 @@ mod tasks;
 mod tls;
 #[cfg(feature = "ws")]
 mod websocket;
+
+use std::time::Duration;
+
+/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
+/// to do.
+const PATIENCE: Duration = Duration::from_secs(60);

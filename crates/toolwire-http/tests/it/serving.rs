@@ -1,6 +1,6 @@
 //! Connections as a whole: shutting down, clients that stall, clients that flood.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -89,10 +89,12 @@ async fn a_client_that_does_not_read_is_left() {
     let limits = HttpLimits { write_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let mut fixture = Fixture::with(|http| http.limits(limits)).await;
     let mut connection = Connection::open(fixture.address).await;
+    let begun = Instant::now();
     // The handler sends without end; it can only be stopped because what it sends is not taken.
     let flood = Request::call("flood", json!({})).meta("io.modelcontextprotocol/logLevel", json!("info"));
     connection.send(&flood).await;
     fixture.hears("dropped").await;
+    assert!(begun.elapsed() < HttpLimits::default().write_timeout, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -125,6 +127,7 @@ async fn a_body_that_stalls_is_given_up() {
     let limits = HttpLimits { body_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let fixture = Fixture::with(|http| http.limits(limits)).await;
     let mut connection = Connection::open(fixture.address).await;
+    let begun = Instant::now();
     connection
         .write(
             b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -132,6 +135,7 @@ async fn a_body_that_stalls_is_given_up() {
         )
         .await;
     assert_eq!(connection.response().await.status(), 408);
+    assert!(begun.elapsed() < HttpLimits::default().body_timeout, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

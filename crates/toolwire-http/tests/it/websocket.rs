@@ -1,6 +1,9 @@
 //! WebSocket on the path of the endpoint, with a client that can be as rude as it likes.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -24,12 +27,10 @@ use toolwire_http::server::{HttpLimits, Legacy};
 use toolwire_server::Limits;
 
 use crate::{
+    PATIENCE,
     bare::{Connection, MODERN, Request, ask, enveloped},
     fixture::Fixture,
 };
-
-/// Longer than anything here takes on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 type Raw = WebSocketStream<TcpStream>;
 
@@ -276,17 +277,20 @@ async fn only_so_many_at_once() {
 async fn a_client_that_answers_no_pings_is_given_up() {
     let silence = Duration::from_millis(50);
     let fixture = limited(HttpLimits { websocket_silence: silence, ..HttpLimits::default() }).await;
+    let begun = Instant::now();
     let mut socket = unchecked(fixture.address).await;
     let mut rest = Vec::new();
     // Reading below the protocol, so that nothing is answered.
     timeout(PATIENCE, socket.get_mut().read_to_end(&mut rest)).await.expect("it is still open").unwrap();
     assert!(rest.starts_with(&[0x89, 0]), "no ping: {rest:?}");
+    assert!(begun.elapsed() < HttpLimits::default().websocket_silence, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
 async fn one_that_does_not_read_holds_up_only_itself() {
     let limits = HttpLimits { write_timeout: Duration::from_millis(100), ..HttpLimits::default() };
     let mut fixture = limited(limits).await;
+    let begun = Instant::now();
     let mut slow = open(fixture.address).await;
     let message = enveloped("tools/call", json!({ "name": "flood" }));
     let mut message = message;
@@ -296,6 +300,7 @@ async fn one_that_does_not_read_holds_up_only_itself() {
     adds(&mut good).await;
     // The handler sends without end; it can only be stopped because what it sends is not taken.
     fixture.hears("dropped").await;
+    assert!(begun.elapsed() < HttpLimits::default().write_timeout, "{:?}", begun.elapsed());
     adds(&mut good).await;
 }
 

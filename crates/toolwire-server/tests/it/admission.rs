@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, time::Instant};
 use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, engine::EndsAt, tool};
 use toolwire_transport::memory;
 
-use crate::wire::{Wire, modern, request};
+use crate::wire::{PATIENCE, Wire, modern, request};
 
 /// What handlers tell the tests, and what they wait for.
 #[derive(Clone)]
@@ -59,13 +59,12 @@ fn server(limits: Limits) -> (Server, Stage) {
 
 /// Waits for something that happens in another task.
 async fn until(condition: impl Fn() -> bool) {
-    for _ in 0..10_000 {
-        if condition() {
-            return;
+    let happened = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    panic!("it did not happen within ten seconds");
+    };
+    tokio::time::timeout(PATIENCE, happened).await.expect("it did not happen");
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, mpsc},
-    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use toolwire_server::{
     Context, Listed, PageAt, Server, TemplateRoute, Uri, blocking, resource, template, tool,
 };
 
-use crate::wire::{Wire, modern, request};
+use crate::wire::{PATIENCE, Wire, modern, request};
 
 fn numbers(scheme: &'static str, count: usize) -> TemplateRoute {
     type Number = BTreeMap<String, usize>;
@@ -140,9 +139,8 @@ async fn tasks_are_announced_as_each_revision_does() {
 async fn what_blocks_holds_up_nobody() {
     let (go, wait) = mpsc::channel();
     let wait = Arc::new(Mutex::new(wait));
-    let block = move || {
-        wait.lock().unwrap().recv_timeout(Duration::from_secs(5)).map_or("nobody came", |()| "went on")
-    };
+    // Shorter than the answer is waited for, so that it can tell.
+    let block = move || wait.lock().unwrap().recv_timeout(PATIENCE / 2).map_or("nobody came", |()| "went on");
     let quick = move || {
         let _ = go.send(());
         async { "quick" }

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 use toolwire_server::{Args, Context, Json, Limits, Server, tool};
 
-use crate::wire::{Wire, modern, request};
+use crate::wire::{PATIENCE, Wire, modern, request};
 
 fn server() -> Server {
     Server::builder("test", "1.0")
@@ -117,7 +117,7 @@ async fn cancelling_stops_the_handler_and_says_nothing() {
     let mut wire = Wire::connect(&server);
     wire.send(&modern("x", "tools/call", json!({"name": "wait"}))).await;
     wire.send(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})).await;
-    tokio::time::timeout(Duration::from_secs(10), was_dropped).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, was_dropped).await.unwrap().unwrap();
     // The next message is the answer to the next request, so the cancelled one got none.
     assert_eq!(wire.ask(&modern(2, "server/discover", json!({}))).await["id"], 2);
 }
@@ -192,7 +192,7 @@ async fn what_is_running_when_the_client_leaves_may_finish() {
     let mut wire = Wire::connect(&server);
     wire.send(&modern(1, "tools/call", json!({"name": "slow"}))).await;
     drop(wire);
-    tokio::time::timeout(Duration::from_secs(10), finished).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, finished).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -10,6 +10,10 @@ use toolwire_transport::{
     memory::{self, Memory},
 };
 
+/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
+/// to do.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 pub(crate) struct Wire {
     source: <Memory as Duplex>::Source,
     sink: <Memory as Duplex>::Sink,
@@ -78,8 +82,8 @@ impl Wire {
     }
 
     pub(crate) async fn receive_text(&mut self) -> String {
-        let received = tokio::time::timeout(Duration::from_secs(10), self.source.receive()).await;
-        let bytes = received.expect("nothing came for ten seconds").unwrap().expect("the server hung up");
+        let received = tokio::time::timeout(PATIENCE, self.source.receive()).await;
+        let bytes = received.expect("nothing came").unwrap().expect("the server hung up");
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 

@@ -80,7 +80,7 @@ async fn a_connection_that_is_cut_is_made_again_and_tells_of_a_gap() {
     let store = redis.open().await;
     let mut wakes = store.bus().listen();
     let next = async |wakes: &mut toolwire_store::Wakes| {
-        tokio::time::timeout(Duration::from_secs(10), wakes.next()).await.expect("no wake").unwrap()
+        tokio::time::timeout(Duration::from_secs(60), wakes.next()).await.expect("no wake").unwrap()
     };
     assert_eq!(next(&mut wakes).await, Wake::Gap);
     for number in 0..5 {

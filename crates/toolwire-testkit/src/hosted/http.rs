@@ -54,13 +54,11 @@ async fn listen(server: Server) -> (SocketAddr, Serve) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::{net::TcpStream, time::timeout};
     use toolwire_client::Client;
 
     use super::*;
-    use crate::{Link, Matrix};
+    use crate::{Link, Matrix, wire::DEFAULT_PATIENCE};
 
     #[tokio::test]
     async fn a_server_is_served_as_long_as_its_client_is_there() {
@@ -73,7 +71,7 @@ mod tests {
         TcpStream::connect(&address).await.unwrap();
         drop(client);
         let gone = async { while TcpStream::connect(&address).await.is_ok() {} };
-        timeout(Duration::from_secs(10), gone).await.expect("it is still served");
+        timeout(DEFAULT_PATIENCE, gone).await.expect("it is still served");
     }
 
     #[test]

@@ -31,12 +31,11 @@ fn path() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::timeout;
     use toolwire_client::Client;
 
     use super::*;
+    use crate::wire::DEFAULT_PATIENCE;
 
     #[tokio::test]
     async fn the_socket_is_there_as_long_as_its_client_is() {
@@ -52,6 +51,6 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(Duration::from_secs(10), gone).await.expect("it is still served");
+        timeout(DEFAULT_PATIENCE, gone).await.expect("it is still served");
     }
 }

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How long a [`Wire`] waits for a message before the test has failed.
-pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many messages may wait unread in a [`Wire`].
 pub const MAX_UNREAD: usize = 10_000;

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, Semaphore};
 use toolwire_server::{Context, Limits, Server, tool};
 use toolwire_testkit::{Setup, each};
 
-use crate::text;
+use crate::{PATIENCE, text};
 
 /// Counts its drops.
 struct Guard(Arc<Semaphore>);
@@ -67,11 +67,8 @@ fn stage(limits: Limits) -> Stage {
 }
 
 async fn once(semaphore: &Semaphore) {
-    tokio::time::timeout(std::time::Duration::from_secs(10), semaphore.acquire())
-        .await
-        .expect("it did not happen")
-        .unwrap()
-        .forget();
+    let acquired = tokio::time::timeout(PATIENCE, semaphore.acquire()).await;
+    acquired.expect("it did not happen").unwrap().forget();
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use toolwire_protocol::{
 use toolwire_server::{Server, prompt, resource, tool};
 use toolwire_testkit::{FakeClock, Matrix, Setup, each_client};
 
-use crate::{bare, sample};
+use crate::{PATIENCE, bare, sample};
 
 fn server() -> Server {
     sample::server().unwrap()
@@ -183,7 +183,7 @@ async fn cancels_a_call_that_is_dropped() {
             outcome = call => panic!("{outcome:?}"),
             permit = started.acquire() => permit.unwrap().forget(),
         }
-        let gone = tokio::time::timeout(Duration::from_secs(10), dropped.acquire());
+        let gone = tokio::time::timeout(PATIENCE, dropped.acquire());
         gone.await.expect("the handler still runs").unwrap().forget();
     })
     .await;
@@ -271,7 +271,7 @@ async fn hears_of_parts_of_what_it_listens_to() {
         for part in ["r://a/b", "r://a#b"] {
             server.notify().resource_updated("r://ab");
             server.notify().resource_updated(part);
-            let change = tokio::time::timeout(Duration::from_secs(10), changes.next()).await;
+            let change = tokio::time::timeout(PATIENCE, changes.next()).await;
             assert_eq!(change.expect("nothing was heard"), Some(Change::Updated(part.to_owned())));
         }
     })

@@ -1,6 +1,6 @@
 //! Much at once.
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use toolwire_server::{Args, Limits, Server, tool};
 use toolwire_testkit::{Matrix, Setup};
 use toolwire_transport::{Duplex, Sink, Source};
 
-use crate::text;
+use crate::{PATIENCE, text};
 
 #[derive(Deserialize, JsonSchema)]
 struct Echo {
@@ -89,7 +89,7 @@ async fn of_large_messages_both_ways_does_not_deadlock() {
                 }
             };
             let both = async { tokio::join!(sending, receiving) };
-            timeout(Duration::from_secs(60), both).await.expect("both sides wait for each other");
+            timeout(PATIENCE, both).await.expect("both sides wait for each other");
         })
         .await;
 }

@@ -34,9 +34,15 @@ mod unix;
 #[path = "../../examples/stdio_server/sample.rs"]
 mod sample;
 
+use std::time::Duration;
+
 use serde_json::Value;
 use toolwire_protocol::Version;
 use toolwire_server::Server;
+
+/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
+/// to do.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The names (or URIs) of a list.
 fn names(list: &Value, member: &str) -> Vec<String> {

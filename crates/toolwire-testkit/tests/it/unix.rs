@@ -22,6 +22,8 @@ use toolwire_protocol::Version;
 use toolwire_server::{Limits, Server, tool};
 use toolwire_transport::UnixSocket;
 
+use crate::PATIENCE;
+
 /// A server at a socket of its own, and the tool's permits.
 struct Served {
     server: Server,
@@ -95,9 +97,6 @@ async fn ask(raw: &mut BufReader<UnixStream>, line: &[u8]) -> Value {
     timeout(PATIENCE, raw.read_line(&mut answer)).await.expect("no answer").unwrap();
     serde_json::from_str(&answer).unwrap()
 }
-
-/// Longer than anything here takes on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 

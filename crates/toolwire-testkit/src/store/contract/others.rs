@@ -105,7 +105,7 @@ pub async fn rule_20_a_wake_comes_after_its_write_is_visible(backend: &dyn Backe
         backend.heal().await;
         // Whatever was waiting before the cut comes first; after it nothing but the gap.
         let mut gap = false;
-        while let Ok(Some(wake)) = tokio::time::timeout(Duration::from_secs(10), wakes.next()).await {
+        while let Ok(Some(wake)) = tokio::time::timeout(LONG, wakes.next()).await {
             gap |= wake == Wake::Gap;
             if gap {
                 break;

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use toolwire_client::{Client, ElicitReply, ErrorKind, Started, TaskHandle};
+use toolwire_client::{Client, ElicitReply, ErrorKind, Observed, Started, TaskHandle};
 use toolwire_protocol::wire::TaskStatus;
 
 use super::*;
+use crate::PATIENCE;
 
 fn both_eras() -> Matrix {
     Matrix::clients().since(CORE)
@@ -125,21 +126,31 @@ impl Drop for Dropped {
 async fn cancelling_ends_the_work_and_so_does_dropping_a_call_but_not_a_handle() {
     both_eras()
         .run(async |setup| {
-            let dropped = Arc::new(AtomicBool::new(false));
-            let flag = Arc::clone(&dropped);
+            let [running, dropped, followed] = <[Arc<AtomicBool>; 3]>::default();
+            let (runs, drops, follows) = (Arc::clone(&running), Arc::clone(&dropped), Arc::clone(&followed));
             let hang = move || {
-                let dropped = Dropped(Arc::clone(&flag));
+                let (runs, dropped) = (Arc::clone(&runs), Dropped(Arc::clone(&drops)));
                 async move {
                     let _dropped = dropped;
+                    runs.store(true, Ordering::Release);
                     std::future::pending::<&'static str>().await
                 }
             };
             let server =
                 Server::builder("tasks", "1.0").tool(tool("hang", hang).task(TaskPolicy::required()));
             let server = server.build().unwrap();
-            let client = setup.client(&server).await;
+            // Whoever asks about a task, by its id, knows of it.
+            let note = move |observed: Observed| {
+                if let Observed::Sent(message) = observed
+                    && String::from_utf8_lossy(&message).contains("\"taskId")
+                {
+                    follows.store(true, Ordering::Release);
+                }
+            };
+            let client = setup.client_with(&server, |builder| builder.observe(note)).await;
 
             let task = begun(&client, "hang").await;
+            is_set(&running).await;
             let other = task.clone();
             drop(task);
             assert_eq!(other.get().await.unwrap().status(), TaskStatus::Working);
@@ -149,8 +160,10 @@ async fn cancelling_ends_the_work_and_so_does_dropping_a_call_but_not_a_handle()
             other.cancel().await.unwrap();
             is_set(&dropped).await;
 
+            followed.store(false, Ordering::Release);
             let call = tokio::spawn(client.call("hang", json!({})).into_future());
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            is_set(&running).await;
+            is_set(&followed).await;
             call.abort();
             is_set(&dropped).await;
             let unknown = client.task(r#"{"toolwire-task":1,"id":"nothing"}"#).unwrap();
@@ -165,7 +178,7 @@ async fn is_set(flag: &AtomicBool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), set).await.unwrap();
+    tokio::time::timeout(PATIENCE, set).await.unwrap();
 }
 
 #[tokio::test]
