@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::outcome::{Ended, Stop, limit_flaky};
+use super::outcome::{Ended, limit_flaky};
 use super::retry::{self, Parts};
 use super::{Crates, Lane, Step, Work};
 use crate::output::{self, say};
@@ -107,8 +107,8 @@ fn settled(Done { name, parts, time }: Done) -> Ended {
 }
 
 fn tell(parts: &Parts) {
-    if let Err(Stop::Failed(reason) | Stop::Skipped(reason)) = parts {
-        say!("{reason}");
+    if let Err(stop) = parts {
+        say!("{}", stop.reason());
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::steps::{Failure, Outcome};
+    use crate::steps::{Failure, Outcome, Stop};
 
     fn step(name: &'static str, lane: Lane, work: fn() -> Outcome) -> Step {
         Step { lane, ..Step::main(name, "", work) }

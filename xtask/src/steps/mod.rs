@@ -51,7 +51,7 @@ enum Work {
     Whole(fn() -> Outcome),
     /// Work with parts that can be tried again.
     Parts(fn() -> Parts),
-    /// The same, done for the crates that the run is about.
+    /// Work with parts that can be tried again, done for the crates that the run is about.
     ByCrate(fn(Crates<'_>) -> Parts),
 }
 

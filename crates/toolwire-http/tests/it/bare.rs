@@ -15,8 +15,8 @@ pub(crate) const MODERN: &str = "2026-07-28";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How long it may take until a connection is closed: less than the thirty seconds after which a server closes any
-/// connection on which it waits for a request.
+/// The timeout for a connection to be closed. It is shorter than the default of 30 seconds after which a server closes any
+/// idle connection.
 const CLOSING: Duration = Duration::from_secs(20);
 
 /// A request to be sent.
@@ -312,7 +312,11 @@ impl Connection {
         self.more_within(PATIENCE).await
     }
 
-    /// Whether anything comes before the other side closes the connection.
+    /// Reads more bytes, and returns `false` at the end of the stream.
+    ///
+    /// # Panics
+    ///
+    /// Panics if nothing arrives in time.
     async fn more_within(&mut self, patience: Duration) -> bool {
         let read = timeout(patience, self.stream.read_buf(&mut self.read));
         let read = read.await.unwrap_or_else(|_| panic!("nothing came within {patience:?}"));

@@ -94,6 +94,6 @@ async fn what_went_wrong_is_told_by_its_kind() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    // What may not be reached was not. Whether the other request came in before its time ran out does not matter.
+    // The request that timed out may have arrived, the forbidden one must not have.
     assert!(hanging.seen().iter().all(|seen| seen.path != "/forbidden"), "{:?}", hanging.seen());
 }

@@ -204,8 +204,7 @@ impl Script {
         self.all(what).pop().unwrap()
     }
 
-    /// Gives the outcome of `call`, whose time runs out after so many requests of this name have come in. The rest of that
-    /// time is skipped.
+    /// Returns the outcome of `call`, after skipping its timeout when `count` requests of this name have arrived.
     pub(crate) async fn time_out<C: IntoFuture>(&self, what: &str, count: usize, call: C) -> C::Output {
         let mut call = pin!(call.into_future());
         tokio::select! {
@@ -213,7 +212,7 @@ impl Script {
             outcome = &mut call => return outcome,
             _ = self.wait_for(what, count) => {}
         }
-        // Not before, because a socket takes its time.
+        // A paused clock would also skip the timeout while the socket is busy.
         tokio::time::pause();
         let outcome = timeout(PATIENCE, call).await.expect("its time does not run out");
         tokio::time::resume();

@@ -207,7 +207,7 @@ async fn a_call_whose_server_dies_in_the_middle_of_its_stream_is_told_so() {
         fixture.serving.abort();
         let _ = (&mut fixture.serving).await;
         let (_, serving) = serve(fixture.address, fixture.server.clone()).await;
-        // A minute is how long any call waits for an answer, so it has to end sooner.
+        // Shorter than the default timeout of a call, which would end it as well.
         let error = timeout(PATIENCE / 2, calling).await.expect("it still waits").unwrap().unwrap_err();
         assert_eq!(error.delivery(), Delivery::Unknown, "{version}: {error}");
         // What went with the old server is gone, but its successor is found without any help.

@@ -66,6 +66,5 @@ mod websocket;
 
 use std::time::Duration;
 
-/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
-/// to do.
+/// The timeout for everything that a test expects to happen at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -139,8 +139,8 @@ async fn tasks_are_announced_as_each_revision_does() {
 async fn what_blocks_holds_up_nobody() {
     let (go, wait) = mpsc::channel();
     let wait = Arc::new(Mutex::new(wait));
-    // Shorter than the answer is waited for, so that it can tell.
-    let block = move || wait.lock().unwrap().recv_timeout(PATIENCE / 2).map_or("nobody came", |()| "went on");
+    // Shorter than the timeout for the answer, which then has the reason.
+    let block = move || wait.lock().unwrap().recv_timeout(PATIENCE / 2).map_or("timed out", |()| "went on");
     let quick = move || {
         let _ = go.send(());
         async { "quick" }

@@ -10,8 +10,7 @@ use toolwire_transport::{
     memory::{self, Memory},
 };
 
-/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
-/// to do.
+/// The timeout for everything that a test expects to happen at once, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Wire {

@@ -40,8 +40,7 @@ use serde_json::Value;
 use toolwire_protocol::Version;
 use toolwire_server::Server;
 
-/// A test that waits longer than this has failed. Nothing takes that long, not even on a machine that has other things
-/// to do.
+/// The timeout for everything that a test expects to happen at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The names (or URIs) of a list.

@@ -108,7 +108,7 @@ async fn what_was_agreed_on_is_spoken_and_nothing_else() {
     ] {
         let mut stream = connect(address, protocol).await;
         stream.write_all(said).await.unwrap();
-        // That time is skipped, but not while anything is read: a socket takes its time.
+        // Skips the timeout. The socket is read on the running clock.
         tokio::time::pause();
         tokio::time::sleep(longest).await;
         tokio::time::resume();

@@ -139,7 +139,7 @@ async fn cancelling_ends_the_work_and_so_does_dropping_a_call_but_not_a_handle()
             let server =
                 Server::builder("tasks", "1.0").tool(tool("hang", hang).task(TaskPolicy::required()));
             let server = server.build().unwrap();
-            // Whoever asks about a task, by its id, knows of it.
+            // A client that sends the id of a task has received it.
             let note = move |observed: Observed| {
                 if let Observed::Sent(message) = observed
                     && String::from_utf8_lossy(&message).contains("\"taskId")
