@@ -1,12 +1,12 @@
-//! The program in a real terminal, at a real keyboard: tmux holds both.
+//! The program in a terminal, operated by keyboard.
 //!
-//! Every step waits until the screen shows what a person would wait for.
+//! Before each key, a test waits for the text on the screen that a person would wait for.
 
 #![cfg(unix)]
 
 mod screen;
 
-use screen::Screen;
+use screen::{Key, Screen};
 
 /// Both eras: in one the question is asked while the call is open, in the other between two calls.
 const ERAS: [&str; 2] = ["modern", "legacy"];
@@ -18,37 +18,43 @@ fn a_form_is_filled_in_by_keyboard() {
         screen.wait_for("What kind of tea would you like?");
 
         screen.wait_for("? Name");
-        screen.write("A").press("Enter");
+        screen.write("A").press(Key::Enter);
         screen.wait_for("at least 2 characters are needed");
-        screen.write("da").press("Enter");
+        screen.write("da").press(Key::Enter);
 
         screen.wait_for("? E-mail");
-        screen.write("nobody").press("Enter");
+        screen.write("nobody").press(Key::Enter);
         screen.wait_for("an e-mail address looks like this");
-        screen.write("@example.com").press("Enter");
+        screen.write("@example.com").press(Key::Enter);
 
         // The default is in the middle, and the arrow goes on from there.
         screen.wait_for("? Size");
-        screen.press("Down").press("Enter");
+        screen.press(Key::Down).press(Key::Enter);
         screen.wait_for("> Size Large, for a long night (large)");
 
         // A number that is too large is refused, and mended.
         screen.wait_for("? Cups (1)");
-        screen.write("99").press("Enter");
+        screen.write("99").press(Key::Enter);
         screen.wait_for("it must be at most 12");
-        screen.press("BSpace").press("BSpace").write("2").press("Enter");
+        screen.press(Key::Backspace).press(Key::Backspace).write("2").press(Key::Enter);
 
         // Several are marked with the space bar; three would be too many.
         screen.wait_for("? Extras");
-        screen.press("Space").press("Down").press("Space").press("Down").press("Space").press("Enter");
+        screen
+            .press(Key::Space)
+            .press(Key::Down)
+            .press(Key::Space)
+            .press(Key::Down)
+            .press(Key::Space)
+            .press(Key::Enter);
         screen.wait_for("choose at most 2");
-        screen.press("Space").press("Enter");
+        screen.press(Key::Space).press(Key::Enter);
 
         screen.wait_for("? To go");
-        screen.press("Up").press("Enter");
+        screen.press(Key::Up).press(Key::Enter);
 
         screen.wait_for("? Send this answer?");
-        screen.press("Enter");
+        screen.press(Key::Enter);
         screen.wait_for("2 × large tea for Ada, milk, sugar, to go; receipt to nobody@example.com");
         screen.wait_for("exit=0");
     }
@@ -58,9 +64,9 @@ fn a_form_is_filled_in_by_keyboard() {
 fn a_form_can_be_left_and_declined() {
     let screen = Screen::on_demo(&["call", "order"]);
     screen.wait_for("? Name");
-    screen.press("Escape");
+    screen.press(Key::Escape);
     screen.wait_for("? Leave the form?");
-    screen.press("Down").press("Enter");
+    screen.press(Key::Down).press(Key::Enter);
     screen.wait_for("no tea today");
     screen.wait_for("exit=0");
 }
@@ -70,7 +76,7 @@ fn ctrl_c_in_a_question_ends_the_call_and_leaves_the_terminal_as_it_was() {
     for era in ERAS {
         let screen = Screen::on_demo(&["call", "order", "--era", era]);
         screen.wait_for("? Name");
-        screen.press("C-c");
+        screen.press(Key::CtrlC);
         screen.wait_for("exit=130");
         screen.wait_for("terminal=normal");
     }
@@ -91,7 +97,7 @@ fn ctrl_c_in_a_slow_call_cancels_it_on_the_server() {
         let screen = Screen::on_demo(&["call", "wait", "seconds=600", "-v", "--era", era]);
         screen.wait_for("waiting for 600 s");
         screen.wait_for("s left");
-        screen.press("C-c");
+        screen.press(Key::CtrlC);
         screen.wait_for("server: wait: cancelled");
         screen.wait_for("exit=130");
     }
@@ -103,7 +109,7 @@ fn a_page_is_shown_with_its_host_before_anything_is_opened() {
     screen.wait_for("https://example.com/welcome?from=toolwire-demo");
     screen.wait_for("host: example.com");
     screen.wait_for("? Visit this page?");
-    screen.press("Down").press("Enter");
+    screen.press(Key::Down).press(Key::Enter);
     screen.wait_for("thank you for visiting");
     screen.wait_for("exit=0");
 }
@@ -115,15 +121,15 @@ fn a_person_answers_for_the_model_or_refuses() {
         screen.wait_for("Answer in one short sentence.");
         screen.wait_for("Why is tea green?");
         screen.wait_for("? Answer for the model?");
-        screen.press("Enter");
+        screen.press(Key::Enter);
         screen.wait_for("? assistant");
-        screen.write("It is not.").press("Enter");
+        screen.write("It is not.").press(Key::Enter);
         screen.wait_for("the model says: It is not.");
         screen.wait_for("exit=0");
     }
     let screen = Screen::on_demo(&["call", "ask_model", "question=x", "--era", "legacy"]);
     screen.wait_for("? Answer for the model?");
-    screen.press("Down").press("Enter");
+    screen.press(Key::Down).press(Key::Enter);
     screen.wait_for("the user refused the sampling request");
     screen.wait_for("exit=5");
 }
@@ -132,14 +138,14 @@ fn a_person_answers_for_the_model_or_refuses() {
 fn arguments_that_are_missing_are_asked_for() {
     let screen = Screen::on_demo(&["call", "add", "a=1"]);
     screen.wait_for("? b");
-    screen.write("x").press("Enter");
+    screen.write("x").press(Key::Enter);
     screen.wait_for("that is not a number");
-    screen.press("BSpace").write("4").press("Enter");
+    screen.press(Key::Backspace).write("4").press(Key::Enter);
     screen.wait_for("sum  5");
 
     let screen = Screen::on_demo(&["prompt", "greet"]);
     screen.wait_for("? name");
-    screen.write("Grace").press("Enter");
+    screen.write("Grace").press(Key::Enter);
     screen.wait_for("Please greet Grace warmly.");
     screen.wait_for("exit=0");
 }
@@ -159,7 +165,7 @@ fn a_file_of_the_project_is_asked_about_once_and_shown_before() {
     screen.wait_for("reads from your environment: TOKEN");
     screen.wait_for("? Do you trust this file?");
     assert!(!screen.has_started());
-    screen.press("Down").press("Enter");
+    screen.press(Key::Down).press(Key::Enter);
     screen.wait_for("exit=4");
     // The second command does not ask any more.
     screen.wait_for("1 server: 1 fails");
@@ -171,7 +177,7 @@ fn a_file_of_the_project_is_asked_about_once_and_shown_before() {
 fn a_file_that_is_refused_is_neither_used_nor_asked_about_again() {
     let screen = Screen::in_project(&["toolwire", "toolwire tools guest"]);
     screen.wait_for("? Do you trust this file?");
-    screen.press("Up").press("Enter");
+    screen.press(Key::Up).press(Key::Enter);
     screen.wait_for("1 server: 1 is not trusted");
     screen.wait_for("which you do not trust");
     screen.wait_for("exit=3");
@@ -179,7 +185,7 @@ fn a_file_that_is_refused_is_neither_used_nor_asked_about_again() {
 
     let screen = Screen::in_project(&["toolwire doctor"]);
     screen.wait_for("? Do you trust this file?");
-    screen.press("C-c");
+    screen.press(Key::CtrlC);
     screen.wait_for("exit=130");
     screen.wait_for("terminal=normal");
     assert!(!screen.has_started());

@@ -1,23 +1,57 @@
-//! A terminal in tmux, gone when it is dropped.
+//! A terminal of its own for each test: a pseudo-terminal, and the screen that a person would see.
 
 use std::{
-    process::{Command, Output},
+    io::{ErrorKind, Read as _, Write as _},
+    num::NonZeroU16,
+    process::Child,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-/// How long something may take to appear; on a healthy machine it is there at once.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the screen is looked at.
-const POLL: Duration = Duration::from_millis(30);
+use pty_process::blocking::{Command, Pty};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use vt100::Parser;
 
-/// Says whether the terminal takes whole lines and edits them, as it does before and after questions.
+/// The time in which a text has to appear. On a healthy machine it is there at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const ROWS: NonZeroU16 = NonZeroU16::new(40).unwrap();
+const COLUMNS: NonZeroU16 = NonZeroU16::new(100).unwrap();
+
+/// Prints `terminal=normal` if the terminal takes whole lines, as it does before and after questions.
 const LOOK: &str = "stty -a | grep -q -e -icanon && echo terminal=raw || echo terminal=normal";
+
+/// A key that has a name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Key {
+    Enter,
+    Escape,
+    Space,
+    Backspace,
+    Up,
+    Down,
+    CtrlC,
+}
 
 /// A terminal in which a command runs. When that has ended, `exit=CODE` is below its output.
 pub(crate) struct Screen {
-    /// The server of tmux has its socket in here, and nobody else's.
     folder: tempfile::TempDir,
+    terminal: Arc<Terminal>,
+    shell: Child,
+}
+
+/// The keyboard and the screen of a terminal.
+struct Terminal {
+    pty: Pty,
+    shown: Mutex<Shown>,
+    changed: Condvar,
+}
+
+struct Shown {
+    parser: Parser,
+    /// True when no program has the terminal open any more.
+    ended: bool,
 }
 
 impl Screen {
@@ -25,17 +59,14 @@ impl Screen {
     pub(crate) fn on_demo(words: &[&str]) -> Self {
         let program = env!("CARGO_BIN_EXE_toolwire");
         let server = format!("sh -c 'echo $$ > pid; exec \"$0\" demo --stdio' '{program}'");
-        let folder = tempfile::tempdir().expect("a folder for the socket");
-        Self::run_in(
-            folder,
-            &format!("'{program}' {} -- {server}; echo exit=$?; {LOOK}; cat", words.join(" ")),
-        )
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        Self::run_in(folder, &format!("'{program}' {} -- {server}; echo exit=$?; {LOOK}", words.join(" ")))
     }
 
     /// Runs command lines one after the other in a project whose `.mcp.json` starts something that leaves a file
     /// `started` behind. `toolwire` is the program.
     pub(crate) fn in_project(lines: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let folder = tempfile::tempdir().expect("a folder for the test");
         let text =
             r#"{"mcpServers": {"guest": {"command": "touch", "args": ["started", "${TOKEN:-none}"]}}}"#;
         std::fs::write(folder.path().join(".mcp.json"), text).expect("the folder can be written to");
@@ -44,81 +75,115 @@ impl Screen {
             .iter()
             .map(|line| format!("{}; echo exit=$?; ls started", line.replace("toolwire", program)))
             .collect();
-        Self::run_in(folder, &format!("{}; {LOOK}; cat", lines.join("; ")))
+        Self::run_in(folder, &format!("{}; {LOOK}", lines.join("; ")))
     }
 
-    /// Whether the server of the project was started.
+    /// Returns whether the server of the project was started.
     pub(crate) fn has_started(&self) -> bool {
         self.folder.path().join("started").exists()
     }
 
     fn run_in(folder: tempfile::TempDir, line: &str) -> Self {
-        let screen = Self { folder };
-        let folder = screen.folder.path().to_str().expect("a path in UTF-8");
-        let start = ["-f", "/dev/null", "new-session", "-d", "-s", "test", "-x", "100", "-y", "40", "-c"];
-        let start: Vec<&str> = start.into_iter().chain([folder, line]).collect();
-        screen.tmux(&start);
-        screen
+        let (pty, programs_side) = pty_process::blocking::open().expect("a pseudo-terminal");
+        pty.resize(pty_process::Size::new(ROWS.get(), COLUMNS.get())).expect("a terminal has a size");
+        // The program shortens paths below its home, and knows the true path of its folder.
+        let home = folder.path().canonicalize().expect("the folder is there");
+        // Ctrl-C is for the program. A shell without a trap may end as well, before it prints how the program ended.
+        let line = format!("trap : INT; {line}");
+        let shell = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(&home)
+            .env("HOME", &home)
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .env_remove("XDG_STATE_HOME")
+            .spawn(programs_side)
+            .expect("sh can be run");
+        let shown = Mutex::new(Shown { parser: Parser::new(ROWS, COLUMNS, 0), ended: false });
+        let terminal = Arc::new(Terminal { pty, shown, changed: Condvar::new() });
+        // Ends with the last program that has the terminal open.
+        thread::spawn({
+            let terminal = Arc::clone(&terminal);
+            move || terminal.show()
+        });
+        Self { folder, terminal, shell }
     }
 
     /// Kills the demonstration server, as a fault of its own would.
     pub(crate) fn kill_server(&self) {
         let pid = std::fs::read_to_string(self.folder.path().join("pid")).expect("the server has started");
-        let killed = Command::new("kill").args(["-KILL", pid.trim()]).status().expect("kill can be run");
-        assert!(killed.success());
+        let pid = pid.trim().parse().ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(pid, Signal::KILL).expect("the server runs");
     }
 
     /// Waits until the screen shows this.
     pub(crate) fn wait_for(&self, text: &str) -> &Self {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let shown = self.shown();
-            if shown.contains(text) {
-                return self;
-            }
-            assert!(Instant::now() < deadline, "{text:?} did not appear within {PATIENCE:?}:\n{shown}");
-            thread::sleep(POLL);
-        }
+        let missing = |shown: &mut Shown| !shown.ended && !shown.text().contains(text);
+        let (shown, _) = self
+            .terminal
+            .changed
+            .wait_timeout_while(self.terminal.shown(), PATIENCE, missing)
+            .unwrap_or_else(PoisonError::into_inner);
+        let (screen, ended) = (shown.text(), shown.ended);
+        drop(shown);
+        let reason = if ended { "before the last program ended" } else { "in time" };
+        assert!(screen.contains(text), "{text:?} did not appear {reason}:\n{screen}");
+        self
     }
 
     /// Types a text.
     pub(crate) fn write(&self, text: &str) -> &Self {
-        self.tmux(&["send-keys", "-t", "test", "-l", text]);
+        (&self.terminal.pty).write_all(text.as_bytes()).expect("the terminal takes input");
         self
     }
 
-    /// Presses a key, by the name tmux has for it.
-    pub(crate) fn press(&self, key: &str) -> &Self {
-        self.tmux(&["send-keys", "-t", "test", key]);
-        self
-    }
-
-    fn shown(&self) -> String {
-        // -J joins lines that the width of the screen has broken.
-        let output = self.tmux(&["capture-pane", "-p", "-J", "-t", "test"]);
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn run(&self, arguments: &[&str]) -> std::io::Result<Output> {
-        let mut command = Command::new("tmux");
-        // -u because the screen shows more than ASCII, whatever the locale says.
-        command.arg("-u").args(arguments).env("TMUX_TMPDIR", self.folder.path());
-        command.env_remove("TMUX").env_remove("NO_COLOR").env_remove("XDG_STATE_HOME");
-        command.env("HOME", self.folder.path());
-        command.output()
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> Output {
-        let output = self.run(arguments);
-        let output = output.expect("these tests need tmux: cargo xtask test --only terminal installs it");
-        assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        output
+    /// Presses a key.
+    pub(crate) fn press(&self, key: Key) -> &Self {
+        self.write(match key {
+            Key::Enter => "\r",
+            Key::Escape => "\x1b",
+            Key::Space => " ",
+            Key::Backspace => "\x7f",
+            Key::Up => "\x1b[A",
+            Key::Down => "\x1b[B",
+            Key::CtrlC => "\x03",
+        })
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Takes everything that runs in it along.
-        let _ = self.run(&["kill-server"]);
+        // The program is in the group of the shell, and the servers end with the program.
+        let _ = kill_process_group(Pid::from_child(&self.shell), Signal::KILL);
+        let _ = self.shell.wait();
+    }
+}
+
+impl Terminal {
+    /// Shows the output of programs until the last of them has closed the terminal.
+    fn show(&self) {
+        let mut bytes = [0; 4096];
+        loop {
+            match (&self.pty).read(&mut bytes) {
+                Ok(count @ 1..) => self.shown().parser.process(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Linux says EIO at the end, other systems return no bytes.
+                Ok(0) | Err(_) => break,
+            }
+            self.changed.notify_all();
+        }
+        self.shown().ended = true;
+        self.changed.notify_all();
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    /// Returns the text on the screen, with lines joined that its width has broken.
+    fn text(&self) -> String {
+        self.parser.screen().contents()
     }
 }

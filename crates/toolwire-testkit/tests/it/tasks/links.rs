@@ -1,15 +1,12 @@
-//! The same over sockets.
+//! Tasks over unix sockets.
 
 use serde_json::json;
-#[cfg(all(unix, feature = "unix"))]
 use toolwire_testkit::AnyDuplex;
-#[cfg(all(unix, feature = "unix"))]
 use toolwire_transport::UnixSocket;
 
 use super::*;
 
 /// A task from its call to its result, with a question on the way.
-#[cfg(all(unix, feature = "unix"))]
 async fn a_whole_task(wire: &mut Wire) {
     let task = start(wire, "asks", json!({})).await;
     until(wire, &task, "input_required").await;
@@ -28,7 +25,6 @@ async fn a_whole_task(wire: &mut Wire) {
     }
 }
 
-#[cfg(all(unix, feature = "unix"))]
 #[tokio::test]
 async fn over_a_unix_socket_tasks_belong_to_the_user_at_the_other_end() {
     for version in [CORE, EXTENSION] {

@@ -5,6 +5,7 @@ mod calls;
 mod client;
 mod core;
 mod extension;
+#[cfg(all(unix, feature = "unix"))]
 mod links;
 mod push;
 
