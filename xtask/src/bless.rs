@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn crates_with_snapshots_and_compiler_messages_are_found() {
         let found = with_golden_files().unwrap();
-        assert!(found.contains("toolwire-cli") && found.contains("toolwire-macros"), "{found:?}");
+        assert!(found.contains("toolwire-cli") && found.contains("toolwire-macros-tests"), "{found:?}");
         assert!(!found.contains("toolwire-protocol"), "{found:?}");
     }
 }

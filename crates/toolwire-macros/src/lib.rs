@@ -12,6 +12,8 @@
 //!
 //! Functions in an `impl` are annotated the same way, under [`#[tools]`](macro@tools) on the `impl`.
 
+// The examples are files because `toolwire-macros-tests` compiles them, which says why.
+
 mod args;
 mod docs;
 mod emit;
@@ -33,25 +35,7 @@ use crate::{kind::Kind, options::Options, param::Param};
 
 /// Makes a tool of a function: its arguments are the schema, its doc comment is the description.
 ///
-/// ```
-/// use toolwire::{Context, Json, Server, routes, tool};
-///
-/// /// Adds two numbers.
-/// #[tool(read_only)]
-/// async fn add(
-///     /// The first one.
-///     a: i64,
-///     /// The second one.
-///     #[arg(default = 3)]
-///     b: i64,
-///     cx: Context,
-/// ) -> Json<i64> {
-///     cx.log().debug("adding");
-///     Json(a + b)
-/// }
-///
-/// let server = Server::builder("demo", "1.0").routes(routes![add]).build().unwrap();
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("../docs/tool.md"))]
 ///
 /// A function that is not `async` may block: it is run on a thread where that holds up nobody.
 ///
@@ -89,22 +73,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a prompt of a function: its arguments are the prompt's, its doc comment is the description.
 ///
-/// ```
-/// use toolwire::{Server, prompt, routes};
-///
-/// /// Asks for a review.
-/// #[prompt(title = "Code review")]
-/// async fn review(
-///     /// What to review.
-///     code: String,
-///     /// How many remarks at most.
-///     limit: Option<u8>,
-/// ) -> String {
-///     format!("Review this with at most {} remarks:\n{code}", limit.unwrap_or(5))
-/// }
-///
-/// let server = Server::builder("demo", "1.0").routes(routes![review]).build().unwrap();
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("../docs/prompt.md"))]
 ///
 /// The arguments of a prompt are strings on the wire and are parsed into the types of the parameters.
 /// Parameters are the same as for [`macro@tool`]; the options are `name`, `title`, `description`,
@@ -116,23 +85,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a resource, or a template of resources, of a function.
 ///
-/// ```
-/// use toolwire::{Server, resource, routes};
-///
-/// /// The settings of the application.
-/// #[resource("config://app", mime_type = "application/toml")]
-/// async fn config() -> &'static str {
-///     "colour = true"
-/// }
-///
-/// /// One user.
-/// #[resource("users://{id}")]
-/// async fn user(id: u64) -> String {
-///     format!("user number {id}")
-/// }
-///
-/// let server = Server::builder("demo", "1.0").routes(routes![config, user]).build().unwrap();
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("../docs/resource.md"))]
 ///
 /// A URI with `{variables}` makes a template; its arguments are exactly the variables, which is checked when
 /// compiling. A URI without makes a resource, which has no arguments. Extractors work as for [`macro@tool`]; the options
@@ -144,40 +97,7 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes one set of routes of the functions of an `impl`, which share the value they belong to.
 ///
-/// ```
-/// use std::sync::Mutex;
-/// use toolwire::{Result, Server, tools};
-///
-/// #[derive(Default)]
-/// struct Library { books: Mutex<Vec<String>> }
-///
-/// #[tools]
-/// impl Library {
-///     /// Finds books by title.
-///     #[tool(read_only)]
-///     async fn search(&self, query: String, limit: Option<usize>) -> Result<String> {
-///         let books = self.books.lock().map_err(|_| "the library is closed")?;
-///         let found: Vec<&str> = books.iter().map(|book| &**book).filter(|book| book.contains(&query)).collect();
-///         Ok(found.into_iter().take(limit.unwrap_or(10)).collect::<Vec<_>>().join("\n"))
-///     }
-///
-///     #[resource("library://rules")]
-///     async fn rules(&self) -> &'static str {
-///         "Be quiet."
-///     }
-///
-///     #[prompt]
-///     async fn recommend(topic: String) -> String {
-///         format!("Recommend me a book on {topic}.")
-///     }
-///
-///     fn count(&self) -> usize {
-///         self.books.lock().map_or(0, |books| books.len())
-///     }
-/// }
-///
-/// let server = Server::builder("library", "1.0").routes(Library::default()).build().unwrap();
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("../docs/tools.md"))]
 ///
 /// The `impl` stays as it is, without our attributes, and the type gets the trait `Routes`. `.routes(…)` takes a value of
 /// it, or an `Arc` that others hold as well. Functions take `&self` or no receiver at all. They can use the type
@@ -196,22 +116,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The derives come through `toolwire`, so that neither serde nor schemars has to be among the dependencies.
 ///
-/// ```
-/// use toolwire::{Args, args, tool};
-///
-/// #[args]
-/// struct Search {
-///     /// What to look for.
-///     query: String,
-///     #[serde(default)]
-///     #[schemars(range(max = 100))]
-///     limit: u8,
-/// }
-///
-/// async fn search(Args(search): Args<Search>) -> String {
-///     format!("{} {}", search.query, search.limit)
-/// }
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("../docs/args.md"))]
 ///
 /// The only option is `crate = "…"`, the path of the `toolwire` crate, if it is not `::toolwire`.
 #[proc_macro_attribute]
