@@ -1,17 +1,17 @@
 //! Protected servers of ours, a real authorization server, and a person in a real browser.
 //!
-//! The programs are in `authorization/`, which also says what they do. The browser is Debian's Chromium, which is
-//! installed when there is none; everything else is installed, pinned, under the target folder.
+//! The programs are in `authorization/`, which also says what they do. The browser is Debian's Chromium; everything else
+//! is installed, pinned, under the target folder.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::debian;
+use crate::browser::CHROMIUM;
 use crate::interop::{install_node, install_python, judge, venv_python};
 use crate::output::say;
 use crate::process::Program;
 use crate::programs;
-use crate::steps::Outcome;
+use crate::steps::{Outcome, Stop};
 use crate::workspace::{Workspace, root};
 
 /// The checks take about a minute and a half; they give up by themselves after 230 seconds.
@@ -32,15 +32,14 @@ fn install() -> Result<Place, String> {
     Ok(place)
 }
 
-/// Installs the browser as well.
 pub(crate) fn prepare() -> Result<(), String> {
-    install()?;
-    debian::prepare("chromium")
+    CHROMIUM.require().map_err(Stop::into_reason)?;
+    install().map(drop)
 }
 
 pub(crate) fn run() -> Outcome {
+    let browser = CHROMIUM.require()?;
     let place = install()?;
-    let browser = debian::program("chromium")?;
     let programs = programs::build()?;
     let walk = Program::new(node(&place.node), RUN_LIMIT).args([
         &place.node.join("run.mjs"),

@@ -12,6 +12,7 @@ usage: cargo xtask test [--list] [--all | --only STEP...]
        cargo xtask conformance
        cargo xtask fuzz [--minutes N] [--target T]
        cargo xtask screens
+       cargo xtask setup
        cargo xtask mutants [AREA]...
        cargo xtask simulate [--seeds N] [--from SEED]
        cargo xtask soak [--minutes N]
@@ -29,10 +30,11 @@ bench counts the instructions of the hot path and takes the time.
 conformance runs the official suite against our server and our client.
 fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
+setup installs the packages of Debian that steps of --all need, which takes root.
 mutants changes the code that safety depends on, and finds the changes that no test notices.
 simulate runs more seeds of the simulation than the checks do.
 soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.
-stores runs the contract of stores on real servers of Redis and Postgres, which it installs and starts.";
+stores runs the contract of stores on real servers of Redis and Postgres, which it starts.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -46,9 +48,9 @@ pub(crate) enum Request {
     Fuzz(fuzz::Request),
     Mutants { areas: Vec<String> },
     Screens,
+    Setup,
     Simulate(simulate::Seeds),
     Soak { minutes: u64 },
-    Stores,
     Test(Selection),
 }
 
@@ -70,9 +72,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, String> {
         "bench" => alone(&rest, Request::Bench),
         "bless" => alone(&rest, Request::Bless),
         "check" => alone(&rest, Request::Check),
-        "conformance" => alone(&rest, Request::Test(Selection::Only(vec![command.to_owned()]))),
+        "conformance" | "stores" => alone(&rest, Request::Test(Selection::Only(vec![command.to_owned()]))),
         "screens" => alone(&rest, Request::Screens),
-        "stores" => alone(&rest, Request::Stores),
+        "setup" => alone(&rest, Request::Setup),
         other => Err(format!("unknown command `{other}`")),
     }
 }
@@ -148,7 +150,9 @@ mod tests {
         let only = |names: &[&str]| {
             Ok(Request::Test(Selection::Only(names.iter().map(|&name| name.to_owned()).collect())))
         };
+        assert_eq!(parsed("setup"), Ok(Request::Setup));
         assert_eq!(parsed("conformance"), only(&["conformance"]));
+        assert_eq!(parsed("stores"), only(&["stores"]));
         assert_eq!(parsed("test --only lint --only demo"), only(&["lint", "demo"]));
         assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
         assert_eq!(parsed("soak --minutes 5"), Ok(Request::Soak { minutes: 5 }));

@@ -1,53 +1,45 @@
-//! Programs that the checks need and cargo cannot bring: from Debian's packages, where they are not there yet.
+//! Packages of Debian that steps of `--all` need. Only `cargo xtask setup` installs them.
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::process::Program;
-use crate::steps::{Outcome, Stop};
+use crate::steps::Stop;
 
 /// Downloads may be slow.
 const INSTALL_LIMIT: Duration = Duration::from_mins(15);
 
-/// Where a program is. If it is nowhere, the package of the same name is installed, which takes root; where that
-/// cannot be, the step that asks is skipped.
-pub(crate) fn program(name: &str) -> Result<PathBuf, Stop> {
-    if let Some(program) = found(name) {
-        return Ok(program);
+/// A package, and the file or folder in it that a step needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Package {
+    pub(crate) name: &'static str,
+    /// Returns its path if it is on this machine.
+    pub(crate) find: fn() -> Option<PathBuf>,
+}
+
+impl Package {
+    /// Returns the path of the file, or skips the step that needs it.
+    pub(crate) fn require(&self) -> Result<PathBuf, Stop> {
+        (self.find)().ok_or_else(|| {
+            Stop::skipped(format!("Debian's package {} is missing: cargo xtask setup installs it", self.name))
+        })
     }
-    install(&[name])?;
-    found(name).ok_or_else(|| format!("{name} was installed, but is not in the path").into())
 }
 
-/// The same before the steps: what keeps it from being installed is told, and the step that needs it decides.
-pub(crate) fn prepare(name: &str) -> Result<(), String> {
-    program(name).map(drop).map_err(|stop| stop.reason().to_owned())
-}
-
-/// Installs packages, or skips the step that asks.
-pub(crate) fn install(packages: &[&str]) -> Outcome {
-    // Two of them would wait for each other's lock, and the second gives up.
-    static INSTALLING: Mutex<()> = Mutex::new(());
-    let _turn = INSTALLING.lock();
+/// Installs packages, which takes root.
+pub(crate) fn install(names: &[&str]) -> Result<(), String> {
     let apt = |arguments: &[&str]| {
         let program = Program::new("apt-get", INSTALL_LIMIT).args(arguments);
         program.env("DEBIAN_FRONTEND", "noninteractive").run()
     };
     // The lists of packages may be missing or old, so they are fetched first.
-    apt(&["update", "-qq"])
-        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat()))
-        .map_err(|error| {
-            let packages = packages.join(", ");
-            Stop::skipped(format!(
-                "{packages} could not be installed here: install it, or run this as root\n{error}"
-            ))
-        })
+    apt(&["update", "-qq"])?;
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], names].concat())
 }
 
-/// Where a program is, if it is in the path.
-pub(crate) fn found(name: &str) -> Option<PathBuf> {
+/// Returns the first program of this name in the path.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     in_folders(env::split_paths(&path), name)
 }
@@ -62,7 +54,17 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use super::in_folders;
+    use super::{Package, in_folders};
+    use crate::steps::Stop;
+
+    #[test]
+    fn missing_package_skips_the_step_and_names_the_command() {
+        let there = Package { name: "sh", find: || Some("/bin/sh".into()) };
+        assert_eq!(there.require(), Ok("/bin/sh".into()));
+        let missing = Package { name: "chromium", find: || None };
+        let reason = "Debian's package chromium is missing: cargo xtask setup installs it";
+        assert_eq!(missing.require(), Err(Stop::skipped(reason)));
+    }
 
     #[test]
     fn a_program_is_found_in_the_first_folder_that_has_it() {

@@ -1,7 +1,7 @@
-//! The project's own commands: `cargo xtask test` installs what the tests need and runs them.
+//! The project's own commands: `cargo xtask test` runs the checks, for instance.
 //!
-//! It knows nothing about the machine that runs it: whatever differs between machines comes in through the
-//! environment and is handed on to the checks untouched.
+//! It adapts to no machine: what differs between machines comes in through the environment and is handed on to the checks
+//! untouched. `machine` refuses those that cannot make the checks.
 
 mod api;
 mod authorization;
@@ -21,6 +21,7 @@ mod fuzz;
 mod interop;
 mod invariants;
 mod licences;
+mod machine;
 mod mutants;
 mod output;
 mod platforms;
@@ -31,13 +32,13 @@ mod rustdoc;
 mod schemas;
 mod screens;
 mod services;
+mod setup;
 mod simulate;
 mod soak;
 mod sources;
 mod steps;
 mod stores;
 mod suites;
-mod terminal;
 mod tools;
 mod workspace;
 
@@ -69,9 +70,9 @@ fn main() -> ExitCode {
         Request::Fuzz(request) => fuzz::run(&request),
         Request::Mutants { areas } => mutants::run(&areas),
         Request::Screens => screens::write(),
+        Request::Setup => setup::run(),
         Request::Simulate(seeds) => simulate::run(&seeds),
         Request::Soak { minutes } => soak::run(minutes),
-        Request::Stores => stores::command(),
         Request::Test(selection) => steps::run(&selection),
     });
     match answer {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::debian;
+use crate::debian::Package;
 use crate::process::Program;
 use crate::steps::{Outcome, Stop};
 use crate::workspace::{Workspace, root};
@@ -23,7 +23,12 @@ const INSTALL_LIMIT: Duration = Duration::from_mins(15);
 const RUSTC: &str = "/usr/bin/rustc";
 const SOURCES: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
 const MINGW: &str = "/usr/bin/x86_64-w64-mingw32-gcc";
-const PACKAGES: &[&str] = &["rustc-web", "rust-web-src", "gcc-mingw-w64-x86-64"];
+
+pub(crate) const PACKAGES: [Package; 3] = [
+    Package { name: "rustc-web", find: || file(RUSTC) },
+    Package { name: "rust-web-src", find: || file(SOURCES) },
+    Package { name: "gcc-mingw-w64-x86-64", find: || file(MINGW) },
+];
 
 /// The package of PyPI with zig in it.
 const ZIG: &str = "ziglang==0.17.0";
@@ -43,9 +48,8 @@ exec "$(dirname "$0")/venv/bin/python" -m ziglang cc -target aarch64-macos "$@"
 
 const TARGETS: &[&str] = &["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 
-/// Installs the compilers.
 pub(crate) fn prepare() -> Result<(), String> {
-    compilers().map(drop).map_err(|stop| stop.reason().to_owned())
+    compilers().map(drop).map_err(Stop::into_reason)
 }
 
 pub(crate) fn run() -> Outcome {
@@ -73,13 +77,17 @@ fn check(target: &str, compiler: &Path) -> Outcome {
     Ok(build.run()?)
 }
 
-/// Makes sure of all compilers, and says where the one for macOS is.
+fn file(path: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(path)).filter(|path| path.exists())
+}
+
+/// Installs the compiler for macOS, and returns where it is, unless one of the others is missing.
 fn compilers() -> Result<PathBuf, Stop> {
     if !cfg!(target_os = "linux") {
         return Err(Stop::skipped("other platforms are compiled for on Debian only: run this there"));
     }
-    if [RUSTC, SOURCES, MINGW].iter().any(|path| !Path::new(path).exists()) {
-        debian::install(PACKAGES)?;
+    for package in PACKAGES {
+        package.require()?;
     }
     let place = Workspace::read(&root())?.target.join("tools").join(ZIG.replace("==", "-"));
     let compiler = place.join("cc");

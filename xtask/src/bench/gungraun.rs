@@ -1,4 +1,4 @@
-//! Counting instructions with gungraun: its runner and valgrind are installed where they are missing.
+//! Counting instructions with gungraun and valgrind: the runner of gungraun is installed where it is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{BENCH, LIMIT, Measured};
-use crate::debian;
+use crate::debian::{self, Package};
 use crate::process::Program;
 use crate::steps::Stop;
 use crate::tools::Tool;
 
+pub(crate) const VALGRIND: Package = Package { name: "valgrind", find: || debian::in_path("valgrind") };
+
 /// Instructions by bench.
 pub(super) fn count(root: &Path) -> Result<Vec<Measured>, Stop> {
-    debian::program("valgrind")?;
+    VALGRIND.require()?;
     let runner = runner(root)?;
     let output = Program::cargo(root, LIMIT)
         .args(BENCH)

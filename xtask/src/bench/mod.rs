@@ -7,6 +7,8 @@ mod budgets;
 mod gungraun;
 mod program;
 
+pub(crate) use gungraun::VALGRIND;
+
 use std::time::Duration;
 
 use crate::output::say;
@@ -34,8 +36,9 @@ pub(crate) fn check() -> Outcome {
     none(&budgets.violations(&counts))
 }
 
-/// Installs what counts the instructions.
+/// Installs the runner of gungraun.
 pub(crate) fn prepare() -> Result<(), String> {
+    VALGRIND.require().map_err(Stop::into_reason)?;
     gungraun::runner(&root()).map(drop)
 }
 
@@ -43,7 +46,7 @@ pub(crate) fn prepare() -> Result<(), String> {
 pub(crate) fn run() -> Result<bool, String> {
     let budgets = Budgets::read(&root())?;
     let counts = if cfg!(target_os = "linux") {
-        gungraun::count(&root()).map_err(|stop| stop.reason().to_owned())?
+        gungraun::count(&root()).map_err(Stop::into_reason)?
     } else {
         Vec::new()
     };

@@ -14,7 +14,7 @@ use crate::command::{Request, parse};
 /// Documents at the root that are read when they exist; README.md has to.
 const AT_ROOT: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
 
-/// Commands a document may show, besides `cargo xtask`, and the step that runs each.
+/// Commands a document may show, besides `cargo xtask`, and the step that runs the same program.
 const COMMANDS: &[(&str, &str)] = &[
     ("cargo run -- demo", "demo"),
     ("cargo run -- demo --once", "demo"),

@@ -1,3 +1,5 @@
+use toml::{Table, Value};
+
 use super::{COMMANDS, check, document_faults};
 use crate::steps::Selection;
 use crate::workspace::root;
@@ -13,6 +15,15 @@ fn every_command_names_a_step_that_exists() {
         let steps = Selection::Only(vec![(*step).to_owned()]).steps();
         assert!(steps.is_ok(), "`{command}` points to `{step}`");
     }
+}
+
+#[test]
+fn cargo_run_runs_the_program() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap().parse::<Table>().unwrap();
+    let members = &read("Cargo.toml")["workspace"]["default-members"];
+    assert_eq!(members, &Value::from(vec!["crates/toolwire-cli"]));
+    let package = &read("crates/toolwire-cli/Cargo.toml")["package"];
+    assert_eq!(package["default-run"].as_str(), Some("toolwire"));
 }
 
 #[test]

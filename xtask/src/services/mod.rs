@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::debian;
+use crate::debian::Package;
 use crate::process::{Background, Program};
 use crate::steps::Stop;
 use crate::workspace::{Workspace, root};
@@ -22,11 +22,7 @@ use crate::workspace::{Workspace, root};
 pub(crate) use postgres::Postgres;
 pub(crate) use redis::Redis;
 
-/// Installs the packages of all of them, long before they are needed.
-pub(crate) fn prepare() -> Result<(), String> {
-    debian::prepare("redis-server")?;
-    postgres::programs().map(drop).map_err(|stop| stop.reason().to_owned())
-}
+pub(crate) const PACKAGES: [Package; 2] = [redis::PACKAGE, postgres::PACKAGE];
 
 /// How long a server may take until it answers. On a busy machine with a slow disk it takes some seconds.
 const START_LIMIT: Duration = Duration::from_mins(1);

@@ -7,15 +7,17 @@ use std::time::Duration;
 use super::{
     ANSWER_LIMIT, Place, is_open_to_all, is_root, on_free_port, password, version, wait_until_ready,
 };
-use crate::debian;
+use crate::debian::Package;
 use crate::process::{Background, Program};
 use crate::steps::Stop;
 
 /// Where Debian has one folder per version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The package, and the user that it makes.
-const PACKAGE: &str = "postgresql";
+/// The package of the server, found by the folder of its programs.
+pub(super) const PACKAGE: Package = Package { name: "postgresql", find: || newest(Path::new(VERSIONS)) };
+
+/// The user that the package makes.
 const USER: &str = "postgres";
 
 /// Making a cluster takes some seconds on a busy machine, ending one less.
@@ -35,9 +37,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Installs the package where it is missing.
     pub(crate) fn start() -> Result<Self, Stop> {
-        let programs = programs()?;
+        let programs = PACKAGE.require()?;
         on_free_port(|port| {
             let place = Place::new("postgres", port)?;
             let password = password()?;
@@ -72,16 +73,6 @@ impl Drop for Postgres {
         let stop = stop.args(["stop", "--silent", "-m", "immediate", "-D"]).args([data]);
         let _ = stop.output();
     }
-}
-
-/// Where its programs are, once the package is installed.
-pub(super) fn programs() -> Result<PathBuf, Stop> {
-    if let Some(programs) = newest(Path::new(VERSIONS)) {
-        return Ok(programs);
-    }
-    debian::install(&[PACKAGE])?;
-    newest(Path::new(VERSIONS))
-        .ok_or_else(|| format!("{PACKAGE} was installed, but is not below {VERSIONS}").into())
 }
 
 /// The programs of the newest version that is whole; a client alone has no server.

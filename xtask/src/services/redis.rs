@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Place, on_free_port, password, version, wait_until_ready};
-use crate::debian;
+use crate::debian::{self, Package};
 use crate::process::{Background, Program};
 use crate::steps::Stop;
 
@@ -15,6 +15,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Only a program that is waited for has a limit, and nobody waits for this one.
 const NEVER: Duration = Duration::MAX;
+
+pub(super) const PACKAGE: Package =
+    Package { name: "redis-server", find: || debian::in_path("redis-server") };
 
 /// A server of Redis; dropping it ends it.
 #[derive(Debug)]
@@ -27,14 +30,13 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Installs the package where it is missing.
     pub(crate) fn start() -> Result<Self, Stop> {
-        Self::run(&debian::program("redis-server")?)
+        Self::run(&PACKAGE.require()?)
     }
 
     /// The same with Valkey, which speaks the same protocol and which Debian 12 has no package of, where it is.
     pub(crate) fn start_valkey() -> Option<Result<Self, Stop>> {
-        debian::found("valkey-server").map(|program| Self::run(&program))
+        debian::in_path("valkey-server").map(|program| Self::run(&program))
     }
 
     fn run(program: &Path) -> Result<Self, Stop> {

@@ -15,11 +15,11 @@ pub(crate) use selection::Selection;
 use crate::changed::Change;
 use crate::output::say;
 use crate::process::Program;
-use crate::programs::SHARED;
+use crate::programs::{self, SHARED};
 use crate::workspace::{Workspace, root};
 use crate::{
     api, authorization, bench, browser, conformance, deny, documents, edges, eras, features, fuzz, interop,
-    invariants, licences, platforms, registry, rustdoc, schemas, screens, suites, terminal,
+    invariants, licences, machine, platforms, registry, rustdoc, schemas, screens, stores, suites,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -106,7 +106,6 @@ const STEPS: &[Step] = &[
         .only_with_all(),
     Step::beside("advisories", "no crate in use has a known fault", deny::advisories).only_with_all(),
     Step::beside("install", "the program installs, and is small", install).only_with_all(),
-    Step::beside("demo", "the tour ends well", demo).only_with_all(),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)
         .prepared(bench::prepare)
         .only_with_all(),
@@ -116,10 +115,9 @@ const STEPS: &[Step] = &[
     Step::beside("platforms", "everything compiles for Windows and macOS", platforms::run)
         .prepared(platforms::prepare)
         .only_with_all(),
+    Step::alone("demo", "the tour ends well", demo).concerning(Change::program),
     Step::alone("screens", "documents show what the program says", screens::check)
         .concerning(Change::program_or_documents),
-    Step::alone("terminal", "questions are answered by keyboard in a terminal", terminal::run)
-        .concerning(Change::program),
     Step::in_parts(
         "interop",
         "other makers' SDKs, both directions, both eras, every transport",
@@ -130,6 +128,8 @@ const STEPS: &[Step] = &[
         .prepared(conformance::prepare),
     Step::in_parts("registry", "the program on servers from npm and PyPI", registry::run)
         .prepared(registry::prepare)
+        .only_with_all(),
+    Step::alone("stores", "the stores keep their contract on SQLite, Redis and Postgres", stores::run)
         .only_with_all(),
     Step::alone("browser", "pages of other origins in Chromium", browser::run)
         .prepared(browser::prepare)
@@ -187,7 +187,9 @@ pub(crate) fn list() {
 /// Runs the steps and returns whether none of them failed. A failed step does not keep the next from running.
 pub(crate) fn run(selection: &Selection) -> Result<bool, String> {
     let steps = selection.steps()?;
-    let logs = Workspace::read(&root())?.target.join("steps");
+    let target = Workspace::read(&root())?.target;
+    machine::check(&root(), &target, selection.space())?;
+    let logs = target.join("steps");
     let start = Instant::now();
     let ended = lanes::run(&steps, selection.crates(), &logs)?;
     let (larger, left_out) = selection.left_out();
@@ -204,12 +206,15 @@ fn format() -> Outcome {
 }
 
 fn lint() -> Outcome {
-    Ok(cargo(&["clippy"]).args(SHARED).args(["--all-targets", "--", "-D", "warnings"]).run()?)
+    for targets in [&["--all-targets"][..], &stores::TARGETS] {
+        cargo(&["clippy"]).args(SHARED).args(targets).args(["--", "-D", "warnings"]).run()?;
+    }
+    Ok(())
 }
 
 fn test(crates: Crates<'_>) -> Parts {
     // Some tests start examples as programs of their own, and cargo builds those only when it is asked to.
-    crate::programs::build()?;
+    programs::build()?;
     suites::run(|package| crates.is_none_or(|crates| crates.contains(package)), &[])
 }
 
@@ -225,9 +230,10 @@ fn documents() -> Outcome {
     none(&documents::check(&root())?)
 }
 
-/// Runs the tour, from the sources as the README tells people to, but with what `install` has built.
+/// Runs the tour.
 fn demo() -> Outcome {
-    Ok(cargo(&["run", "--quiet", "--release", "--", "demo", "--once"]).run()?)
+    let program = programs::build()?.join(format!("toolwire{}", std::env::consts::EXE_SUFFIX));
+    Ok(Program::new(program, LIMIT).args(["demo", "--once"]).run()?)
 }
 
 /// Installs the program as its users do, below the target folder.

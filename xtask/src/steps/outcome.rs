@@ -36,6 +36,12 @@ impl Stop {
         Self::Skipped(why.into())
     }
 
+    pub(crate) fn into_reason(self) -> String {
+        match self {
+            Self::Failed(reason) | Self::Skipped(reason) => reason,
+        }
+    }
+
     /// The whole of the reason.
     pub(crate) fn reason(&self) -> &str {
         match self {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Run, STEPS, Step};
 use crate::changed::Change;
+use crate::machine;
 
 /// The steps that a command line asks for.
 #[derive(Debug, PartialEq)]
@@ -44,6 +45,15 @@ impl Selection {
             Self::Only(_) => ("", vec![]),
             Self::Affected(_) => ("cargo xtask test", left_out(Run::Change)),
             Self::Change | Self::All => ("--all", left_out(Run::Release)),
+        }
+    }
+
+    /// Returns the disk that this run takes in an empty target folder, in kilobytes; none if that is not known.
+    pub(super) fn space(&self) -> u64 {
+        match self {
+            Self::Change => machine::SHORT_RUN,
+            Self::All => machine::WHOLE_RUN,
+            Self::Affected(_) | Self::Only(_) => 0,
         }
     }
 

@@ -1,6 +1,8 @@
 //! The contract of stores on a real server, which `cargo xtask stores` starts and names in
 //! `TOOLWIRE_TEST_REDIS`. Each rule has keys of its own, and reaches the server through a proxy that can fail.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod own;
 
 use std::net::SocketAddr;
@@ -15,7 +17,7 @@ toolwire_testkit::store_contract!(Redis::new().await);
 
 /// The server, under a name that nobody else uses.
 #[derive(Debug)]
-pub struct Redis {
+pub(crate) struct Redis {
     proxy: FaultyTcp,
     url: String,
     /// The same without a proxy.
@@ -23,7 +25,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let server = std::env::var("TOOLWIRE_TEST_REDIS")
             .expect("TOOLWIRE_TEST_REDIS has no URL: run `cargo xtask stores`, which starts a server");
@@ -35,11 +37,11 @@ impl Redis {
         Self { proxy, url, direct: format!("{login}@{address}/?name={name}") }
     }
 
-    pub async fn direct(&self) -> Store {
+    pub(crate) async fn direct(&self) -> Store {
         toolwire_store_redis::open(&self.direct).await.unwrap()
     }
 
-    pub async fn open(&self) -> Store {
+    pub(crate) async fn open(&self) -> Store {
         toolwire_store_redis::open(&self.url).await.unwrap()
     }
 }

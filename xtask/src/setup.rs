@@ -1,0 +1,36 @@
+//! `cargo xtask setup`: installs the packages of Debian that steps of `--all` need.
+
+use crate::debian::{self, Package};
+use crate::output::say;
+use crate::{bench, browser, platforms, services};
+
+const PACKAGES: &[&[Package]] =
+    &[&[browser::CHROMIUM], &[bench::VALGRIND], &services::PACKAGES, &platforms::PACKAGES];
+
+/// Installs the packages that are missing.
+///
+/// # Errors
+///
+/// Returns an error that names the packages if they cannot be installed here.
+pub(crate) fn run() -> Result<bool, String> {
+    let missing = missing();
+    if missing.is_empty() {
+        say!("every package that the steps of --all need is installed");
+        return Ok(true);
+    }
+    let names = missing.join(" ");
+    debian::install(&missing)
+        .map_err(|error| format!("{error}\ncannot install packages: as root, apt-get install {names}"))?;
+    let still = self::missing();
+    if still.is_empty() {
+        say!("installed: {names}");
+        return Ok(true);
+    }
+    Err(format!("installed, but not where the steps look for them: {}", still.join(" ")))
+}
+
+/// Returns the names of the packages that are not on this machine.
+fn missing() -> Vec<&'static str> {
+    let packages = PACKAGES.iter().copied().flatten();
+    packages.filter(|package| (package.find)().is_none()).map(|package| package.name).collect()
+}
