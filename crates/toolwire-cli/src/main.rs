@@ -21,6 +21,7 @@ mod tickets;
 mod tools;
 mod trace;
 mod trust;
+mod waits;
 mod watchdog;
 
 use std::process::ExitCode;

@@ -3,16 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
 use std::{
+    collections::HashSet,
+    error::Error,
     path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Waker},
+    time::Duration,
 };
 
 use rusqlite::Connection;
 use toolwire_protocol::{RawJson, Version};
 use toolwire_store::{
     Advance, Claim, NewLease, NewTask, NodeId, Owner, Quota, Store, StoreError, TaskId, TaskRequest, Token,
-    Topic, Wake,
+    Topic, Wake, memory::Clock,
 };
 use toolwire_store_sqlite::{SqliteOptions, open_with};
 
@@ -105,10 +111,17 @@ async fn a_writer_elsewhere_that_does_not_end_makes_writes_unavailable_and_nothi
     let id = store.tasks().create(task(false)).await.unwrap().view.head.id;
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let began = Instant::now();
-    let refused = store.tasks().create(task(false)).await;
-    assert!(refused.unwrap_err().is_unavailable());
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let mut tried = 0;
+    loop {
+        let refused = store.tasks().create(task(false)).await.unwrap_err();
+        assert!(refused.is_unavailable(), "{refused:?}");
+        // It waits for two seconds. On a busy machine the limit of five for any operation may be met before.
+        if refused.source().unwrap().to_string().contains("locked") {
+            break;
+        }
+        tried += 1;
+        assert!(tried < 10, "it waits for too long: {refused:?}");
+    }
     assert!(store.tasks().view(&OWNER, &id).await.unwrap().is_some(), "reading goes on");
     other.execute_batch("ROLLBACK").unwrap();
     store.tasks().create(task(false)).await.unwrap();
@@ -129,6 +142,7 @@ async fn a_full_disk_is_told_and_does_not_break_what_is_there() {
             Ok(created) => leases.extend(created.lease),
             Err(error) => break error,
         }
+        assert!(leases.len() < 100, "the file has more than 200 pages");
     };
     assert!(matches!(refused, StoreError::Full(_)), "{refused:?}");
     assert!(leases.len() > 5);
@@ -144,7 +158,7 @@ async fn an_old_schema_is_an_error_where_migrations_are_turned_off() {
     let mut options = SqliteOptions::new(folder.file());
     options.migrate = false;
     let error = open_with(options.clone()).await.unwrap_err();
-    let why = std::error::Error::source(&error).unwrap().to_string();
+    let why = error.source().unwrap().to_string();
     assert!(why.contains("toolwire store migrate"), "{why}");
     folder.open().await;
     open_with(options).await.unwrap();
@@ -161,39 +175,57 @@ async fn wakes_reach_others_that_have_the_file_open() {
     let (here, there) = (folder.open().await, folder.open().await);
     let mut wakes = there.bus().listen();
     let heard = tokio::time::timeout(Duration::from_secs(60), async {
+        let mut made = HashSet::new();
         loop {
-            let id = here.tasks().create(task(false)).await.unwrap().view.head.id;
+            made.insert(here.tasks().create(task(false)).await.unwrap().view.head.id);
             let next = tokio::time::timeout(Duration::from_millis(300), async {
-                while let Some(wake) = wakes.next().await {
-                    if wake == Wake::Topic(Topic::Task { id, session: None }) {
-                        return;
+                loop {
+                    let wake = wakes.next().await.unwrap();
+                    if let Wake::Topic(Topic::Task { id, session: None }) = wake
+                        && made.contains(&id)
+                    {
+                        return id;
                     }
                 }
             });
-            if next.await.is_ok() {
+            if let Ok(id) = next.await {
                 return there.tasks().view(&OWNER, &id).await.unwrap().is_some();
             }
         }
     });
-    assert!(heard.await.unwrap(), "what the wake is about can be seen");
+    assert!(heard.await.expect("no wake came"), "what the wake is about can be seen");
 }
 
-/// Sixteen at a time are written together: far quicker than one flush of the disk each.
-#[tokio::test(flavor = "multi_thread")]
+/// A clock that shows a later time each time, and makes its store wait while it is locked.
+#[derive(Clone, Debug, Default)]
+struct Ticks(Arc<Mutex<u64>>);
+
+impl Clock for Ticks {
+    fn now_ms(&self) -> u64 {
+        let mut now = self.0.lock().unwrap();
+        *now += 1;
+        *now
+    }
+}
+
+#[tokio::test]
 async fn what_waits_is_written_together() {
     let folder = Folder::new("together");
-    let store = folder.open().await;
-    let writes = (0..2_000).map(|_| {
-        let store = store.clone();
-        tokio::spawn(async move {
-            let lease = store.tasks().create(task(true)).await.unwrap().lease.unwrap();
-            store.tasks().advance(&lease, 1, Advance::Record(vec![text(10)])).await.unwrap();
-        })
-    });
-    let began = Instant::now();
-    for write in writes.collect::<Vec<_>>() {
-        write.await.unwrap();
+    let clock = Ticks::default();
+    let mut options = SqliteOptions::new(folder.file());
+    options.clock = Arc::new(clock.clone());
+    let store = open_with(options).await.unwrap();
+    let mut writes: Vec<_> = (0..300).map(|_| store.tasks().create(task(false))).collect();
+    {
+        let _held = clock.0.lock().unwrap();
+        let mut begins = Context::from_waker(Waker::noop());
+        assert!(writes.iter_mut().all(|write| write.as_mut().poll(&mut begins).is_pending()));
     }
-    println!("4,000 writes in {:?}", began.elapsed());
-    assert_eq!(store.tasks().list(&OWNER, None, 10_000).await.unwrap().len(), 2_000);
+    let mut moments = HashSet::new();
+    for write in writes {
+        moments.insert(write.await.unwrap().view.head.created_ms);
+    }
+    // Each transaction asks for the time once: the first has what was there when it began, the others have 256 each.
+    assert!(moments.len() <= 3, "{} transactions", moments.len());
+    assert_eq!(store.tasks().list(&OWNER, None, 10_000).await.unwrap().len(), 300);
 }

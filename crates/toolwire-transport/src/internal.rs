@@ -54,7 +54,9 @@ impl<T> Drop for AbortOnDrop<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
+
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -69,9 +71,12 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!(Arc::strong_count(&held), 2);
         drop(task);
-        while Arc::strong_count(&held) > 1 {
-            tokio::task::yield_now().await;
-        }
+        let ended = async {
+            while Arc::strong_count(&held) > 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), ended).await.expect("the task goes on");
         assert_eq!(AbortOnDrop::from(tokio::spawn(async { 7 })).await.ok(), Some(7));
     }
 }

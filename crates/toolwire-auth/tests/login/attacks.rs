@@ -1,6 +1,7 @@
 use std::{
     fmt::Write as _,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use toolwire_auth::client::{AuthErrorKind, store::MemoryStore};
@@ -66,9 +67,12 @@ async fn a_login_ends_with_the_last_of_those_who_wait_for_it() {
     let told = |count: usize| {
         let person = person.clone();
         async move {
-            while person.0.lock().unwrap().len() < count {
-                tokio::task::yield_now().await;
-            }
+            let waiting = async {
+                while person.0.lock().unwrap().len() < count {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("nothing more was told");
             person.0.lock().unwrap().clone()
         }
     };

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
 };
 use toolwire_auth::{
     Secret,
@@ -85,7 +85,9 @@ async fn an_issuer_that_does_not_answer_as_it_should_makes_no_token_valid_or_inv
         let jwt = Jwt::at(format!("http://{address}/keys")).fetch(fetch());
         is_unavailable(jwt, &format!("keys: {answer:?}")).await;
     }
-    // Nobody is there at all.
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    is_unavailable(Jwt::at(format!("http://{nobody}/keys")).fetch(fetch()), "nobody").await;
+    // A socket that is bound and does not listen refuses every connection.
+    let refusing = TcpSocket::new_v4().unwrap();
+    refusing.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let keys = format!("http://{}/keys", refusing.local_addr().unwrap());
+    is_unavailable(Jwt::at(keys).fetch(fetch()), "nobody").await;
 }

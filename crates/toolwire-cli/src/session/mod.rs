@@ -15,6 +15,7 @@ use crate::{
     ask,
     failure::{Code, Failure, Result},
     target::{self, Target},
+    waits,
 };
 
 pub(crate) use signal::{Signal, signalled};
@@ -114,7 +115,7 @@ pub(crate) async fn attended<T>(
     };
     ask::release_terminal();
     let patience = if outcome.as_ref().is_err_and(|why| why.code() == Code::Interrupted) {
-        PARTING
+        waits::stretched(PARTING)
     } else {
         Duration::MAX
     };

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use toolwire::{
     ChildProcess, Client,
     auth::client::OAuth,
-    client::{ClientBuilder, Observed},
+    client::{ClientBuilder, ClientLimits, Observed},
     http::client::{Http, HttpError, HttpLimits, WebSocket},
     protocol::Feature,
-    transport::child::Child,
+    transport::child::{Child, DEFAULT_STDIN_GRACE},
     wire::Root,
 };
 
@@ -19,7 +19,7 @@ use crate::{
     auth, depth,
     failure::{Code, Failure, Result},
     terminal::seconds,
-    watchdog,
+    waits, watchdog,
 };
 
 /// How large a message may be, unless `--max-message` says otherwise: pictures and files come in one piece.
@@ -48,12 +48,18 @@ pub(crate) fn unobserved(target: &Target) -> ClientBuilder {
     let builder = Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
         .title("Toolwire")
         .era(target.era)
+        .probe_timeout(probe_timeout())
         .request_timeout(target.timeout);
     let builder = match &target.trace {
         Some(recorder) => builder.observe(recorder.listener(&target.name, &target.address)),
         None => builder,
     };
     if target.roots.is_empty() { builder } else { builder.roots(roots(target)) }
+}
+
+/// Returns how long a server may take to answer in the new way before the old way is tried.
+pub(crate) fn probe_timeout() -> Duration {
+    waits::stretched(ClientLimits::default().probe_timeout)
 }
 
 /// Connects, or says why not. Nothing that was started is left behind.
@@ -126,6 +132,7 @@ pub(crate) fn start(command: &Command, target: &Target) -> io::Result<Child> {
 fn process(command: &Command, target: &Target) -> ChildProcess {
     let process = ChildProcess::command(&command.program).args(&command.args);
     let mut process = process.max_message_bytes(target.max_message);
+    process = process.stdin_grace(waits::stretched(DEFAULT_STDIN_GRACE));
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // After the others, so that no configuration takes it back.
     process = process.env(depth::VARIABLE, depth::below());
@@ -182,10 +189,11 @@ pub(crate) async fn settle(target: &Target, client: &Client) {
     if target.roots.is_empty() || !client.version().has(Feature::Handshake) {
         return;
     }
-    if timeout(ASKING, target.roots_answered.notified()).await.is_ok() {
+    let asking = waits::stretched(ASKING);
+    if timeout(asking, target.roots_answered.notified()).await.is_ok() {
         tokio::time::sleep(TAKING_IN).await;
         // Behind the answer, so that this is answered only when that was read.
-        let _ = timeout(ASKING, client.ping()).await;
+        let _ = timeout(asking, client.ping()).await;
     }
 }
 

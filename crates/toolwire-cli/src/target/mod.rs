@@ -18,7 +18,9 @@ use crate::{
 };
 
 pub(crate) use address::{Address, Command, Remote, shell_word, whole_line};
-pub(crate) use connect::{MAX_MESSAGE_BYTES, builder, connect, settle, start, too_late, unobserved};
+pub(crate) use connect::{
+    MAX_MESSAGE_BYTES, builder, connect, probe_timeout, settle, start, too_late, unobserved,
+};
 pub(crate) use lost::Lost;
 pub(crate) use options::{TargetOptions, header, seconds, variable};
 

@@ -3,7 +3,10 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::person::{in_both_eras, in_folder, on_demo, on_demo_with, told};
+use crate::{
+    person::{in_both_eras, in_folder, on_demo, on_demo_with, told},
+    program::{WAITS, run, toolwire},
+};
 
 #[test]
 fn a_result_is_data_for_people_and_for_programs() {
@@ -127,7 +130,12 @@ fn the_client_shares_its_folders_and_has_no_model_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     for era in ["modern", "legacy"] {
-        let shared = on_demo(&["call", "show_roots", "--root", path, "--era", era]);
+        let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+        let words = ["call", "show_roots", "--root", path, "--era", era];
+        let mut command = toolwire(&[&words[..], &server].concat());
+        // This server asks for its folders only in the call. That it asks before is waited for in vain.
+        command.env("HOME", path).env_remove(WAITS.0);
+        let shared = run(command);
         assert_eq!(shared.stdout, format!("file://{path}\n"), "{shared:?}");
     }
     assert_snapshot!(

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    fake_web::{FakeWeb, server_at},
-    program::{Ended, run, toolwire},
+    fake_web::{FakeWeb, refusing, server_at},
+    program::{Ended, finish, run, toolwire},
 };
 
 /// Examines a server with nothing in the environment that could matter.
@@ -71,15 +71,12 @@ fn programs_that_cannot_be_run() {
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server");
-    let write = |text: &str, mode: u32| {
-        std::fs::write(&file, text).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
     let path = file.to_str().unwrap();
-    write("#!/bin/sh\n", 0o644);
+    std::fs::write(&file, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let ended = doctor(&["--json", "--", path]);
     assert_eq!((codes(&ended), ended.status.code()), (vec!["program-not-executable".to_owned()], Some(4)));
-    write("#!/no/such/interpreter\n", 0o755);
+    crate::program::write_executable(&file, "#!/no/such/interpreter\n");
     assert_eq!(codes(&doctor(&["--json", "--", path])), ["interpreter-missing"]);
 }
 
@@ -106,8 +103,10 @@ fn nothing_that_was_started_stays() {
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("pid");
     let script = format!("echo $$ >> '{}'; exec sleep 1000", note.display());
-    for command in ["doctor", "probe", "bench"] {
-        run(toolwire(&[command, "--timeout", "1", "--", "sh", "-c", &script]));
+    // In this time each server has to be there, so that it can be left behind.
+    let start = |command| toolwire(&[command, "--timeout", "5", "--", "sh", "-c", &script]).spawn().unwrap();
+    for child in ["doctor", "probe", "bench"].map(start) {
+        finish(child);
     }
     let pids = std::fs::read_to_string(&note).unwrap();
     assert!(pids.lines().count() >= 3, "{pids}");
@@ -129,7 +128,7 @@ fn nothing_that_was_started_stays() {
 
 #[test]
 fn a_program_that_talks_to_itself() {
-    let ended = doctor(&["--json", "--timeout", "5", "--", "sh", "-c", "echo hello; cat"]);
+    let ended = doctor(&["--json", "--timeout", "50", "--", "sh", "-c", "echo hello; cat"]);
     assert_eq!(codes(&ended), ["rpc-error", "junk-on-stdout"]);
     assert_eq!(ended.status.code(), Some(1));
 }
@@ -198,7 +197,7 @@ fn what_http_answers_is_told_apart() {
         ("308 Permanent Redirect", "Location: https://elsewhere.example/mcp\r\n", "", "redirected", 4),
     ] {
         let web = FakeWeb::canned(status, headers, body);
-        let ended = doctor(&["--json", "--timeout", "5", &web.url("/x")]);
+        let ended = doctor(&["--json", &web.url("/x")]);
         assert_eq!(codes(&ended), [code], "{status}: {ended:?}");
         assert_eq!(ended.status.code(), Some(exit), "{status}");
     }
@@ -236,10 +235,10 @@ fn the_wrong_scheme_is_found() {
 
 #[test]
 fn addresses_where_nothing_is() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let ended = doctor(&["--json", &format!("http://{free}/mcp")]);
+    let (_bound, address) = refusing();
+    let ended = doctor(&["--json", &format!("http://{address}/mcp")]);
     assert_eq!((codes(&ended), ended.status.code()), (vec!["connection-refused".to_owned()], Some(4)));
-    let ended = doctor(&["--json", "--timeout", "10", "http://no-such-host.invalid/mcp"]);
+    let ended = doctor(&["--json", "http://no-such-host.invalid/mcp"]);
     assert_eq!(codes(&ended), ["dns-failed"], "{ended:?}");
     let garbage = FakeWeb::start(|_| Some(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()));
     let ended = doctor(&["--json", &garbage.url("/mcp")]);
@@ -259,7 +258,7 @@ fn all_configured_servers_are_looked_at() {
     let look = |config: &str, args: &[&str]| {
         std::fs::create_dir_all(folder.path().join(".cursor")).unwrap();
         std::fs::write(folder.path().join(".cursor/mcp.json"), config).unwrap();
-        let mut command = toolwire(&[&["doctor", "--timeout", "10"], args].concat());
+        let mut command = toolwire(&[&["doctor"], args].concat());
         command.current_dir(folder.path()).env("HOME", folder.path()).env("PATH", "/usr/bin:/bin");
         command.env("SHELL", "/bin/sh").env_remove("XDG_CONFIG_HOME");
         run(command)
@@ -302,11 +301,10 @@ fn a_broken_file_is_shown_with_its_excerpt_as_it_is() {
 #[test]
 fn a_token_that_is_refused_is_not_asked_for_again() {
     let web = FakeWeb::canned("401 Unauthorized", "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n", "");
-    for words in [&["tools", "--timeout", "10"][..], &["doctor", "--timeout", "10"]] {
+    for command in ["tools", "doctor"] {
         let url = web.url("/mcp");
-        let plain = run(toolwire(&[words, &[url.as_str()]].concat()));
-        let sent =
-            run(toolwire(&[words, &[url.as_str(), "--header", "Authorization: Bearer 0123"]].concat()));
+        let plain = run(toolwire(&[command, &url]));
+        let sent = run(toolwire(&[command, &url, "--header", "Authorization: Bearer 0123"]));
         let told = |ended: &Ended| ended.stdout.clone() + &ended.stderr;
         assert!(told(&plain).contains("--bearer-env") && !told(&plain).contains("expired"), "{plain:?}");
         assert!(told(&sent).contains("is it expired") && !told(&sent).contains("--bearer-env"), "{sent:?}");
@@ -325,9 +323,9 @@ fn what_is_behind_a_redirect_is_what_is_wrong() {
             format!("HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n").into_bytes(),
         )
     });
-    let ended = doctor(&["--json", "--timeout", "10", &web.url("/mcp")]);
+    let ended = doctor(&["--json", &web.url("/mcp")]);
     assert_eq!(codes(&ended), ["server-failing"], "{ended:?}");
-    let ended = run(toolwire(&["tools", "--json", "--timeout", "10", &web.url("/other")]));
+    let ended = run(toolwire(&["tools", "--json", &web.url("/other")]));
     let error: Value = serde_json::from_str(&ended.stderr).unwrap();
     assert_eq!(error["error"]["code"], "unreachable", "a fault says nothing about what it speaks: {ended:?}");
 }

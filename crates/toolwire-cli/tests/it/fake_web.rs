@@ -1,4 +1,4 @@
-//! Web servers that answer everything with the same bytes, or not at all.
+//! Web servers that answer everything with the same bytes, or not at all, and addresses without one.
 
 use std::{
     io::{Read, Write},
@@ -8,10 +8,12 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
+
+use crate::program::PATIENCE;
 
 /// A web server on this machine, gone when it is dropped.
 pub(crate) struct FakeWeb {
@@ -75,6 +77,14 @@ impl Drop for FakeWeb {
     }
 }
 
+/// Takes an address that refuses connections for as long as the socket is kept: it is bound, and nothing listens on it.
+pub(crate) fn refusing() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
 /// A response with its length.
 pub(crate) fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
@@ -107,7 +117,7 @@ pub(crate) fn server_at(path: &'static str) -> impl Fn(&Asked) -> Option<Vec<u8>
 
 /// Answers one request. A stream that is not answered is kept open.
 fn serve(mut stream: TcpStream, answer: &impl Fn(&Asked) -> Option<Vec<u8>>) -> Option<TcpStream> {
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let asked = read(&mut stream);
     let Some(answer) = answer(&asked) else { return Some(stream) };
     // The client may have left, which is its right.

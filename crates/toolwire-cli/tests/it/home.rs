@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use tempfile::TempDir;
 
-use crate::program::{Ended, run, toolwire};
+use crate::program::{Ended, WAITS, run, toolwire};
 
 /// A home directory.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Home {
     /// The program, at home in the project.
     pub(crate) fn toolwire(&self, args: &[&str]) -> Command {
         let mut command = toolwire(args);
-        command.env_clear().env("HOME", self.0.path()).env("PATH", "/usr/bin:/bin");
+        command.env_clear().env("HOME", self.0.path()).env("PATH", "/usr/bin:/bin").env(WAITS.0, WAITS.1);
         command.current_dir(self.path("project"));
         command
     }

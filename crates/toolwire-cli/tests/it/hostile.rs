@@ -14,7 +14,7 @@ read -r _; for answer; do read -r _; printf "$answer"; done; while read -r _; do
 
 fn tools(answers: &[&str], args: &[&str]) -> Ended {
     let server = [&["--", "sh", "-c", SERVER, "sh"], answers].concat();
-    run(toolwire(&[&["tools", "--timeout", "5"], args, &server[..]].concat()))
+    run(toolwire(&[&["tools"], args, &server[..]].concat()))
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_name_cannot_control_the_terminal_or_pretend_to_be_several_lines() {
 
 #[test]
 fn what_came_instead_of_the_answer_is_told() {
-    let ended = tools(&[r#"{"jsonrpc":"2.0","id":3,"result":\n"#], &[]);
+    let ended = tools(&[r#"{"jsonrpc":"2.0","id":3,"result":\n"#], &["--timeout", "5"]);
     assert_eq!(ended.status.code(), Some(4), "{ended:?}");
     let said = "no answer to tools/list within 5s; the server sent something that is not a message";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
@@ -65,7 +65,7 @@ fn one_bad(args: &[&str]) -> Ended {
     "#;
     let (command, rest) = args.split_first().unwrap();
     let server = ["--", "sh", "-c", LISTING, "sh", ONE_BAD];
-    run(toolwire(&[&[*command, "--timeout", "5"], rest, &server[..]].concat()))
+    run(toolwire(&[&[*command], rest, &server[..]].concat()))
 }
 
 #[test]
@@ -88,16 +88,15 @@ fn one_bad_tool_does_not_hide_the_others() {
 
 #[test]
 fn a_message_over_the_limit_fails_at_once_and_tells_how_to_allow_it() {
-    let begun = std::time::Instant::now();
     let answer = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"a","description":"%1100000s","inputSchema":{"type":"object"}}]}}\n"#;
     let server = ["--", "sh", "-c", SERVER, "sh", answer];
-    let tools = |args: &[&str]| run(toolwire(&[&["tools", "--timeout", "40"], args, &server[..]].concat()));
+    // Longer than a run may take: the answer is not waited for.
+    let tools = |args: &[&str]| run(toolwire(&[&["tools", "--timeout", "600"], args, &server[..]].concat()));
     let ended = tools(&["--max-message", "1"]);
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     assert!(ended.stderr.contains("error[message-too-large]"), "{ended:?}");
     assert!(ended.stderr.contains("longer than the limit of 1048576 bytes"), "{ended:?}");
     assert!(ended.stderr.contains("--max-message 4"), "{ended:?}");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it waited for the answer");
     assert_eq!(tools(&["--max-message", "2"]).status.code(), Some(0));
 }
 
@@ -126,7 +125,7 @@ fn a_server_that_asks_for_folders_is_answered_before_anything_is_called() {
 fn templates_need_not_be_known_to_a_server_with_resources() {
     let server = SERVER.replace(r#""tools":{}"#, r#""resources":{}"#);
     let refused = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found"}}\n"#;
-    let ended = run(toolwire(&["templates", "--timeout", "5", "--", "sh", "-c", &server, "sh", refused]));
+    let ended = run(toolwire(&["templates", "--", "sh", "-c", &server, "sh", refused]));
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     assert!(ended.stderr.contains("has no resource templates"), "{ended:?}");
 }

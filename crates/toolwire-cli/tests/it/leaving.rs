@@ -3,10 +3,9 @@
 use std::{
     path::Path,
     process::{Child, Command},
-    time::{Duration, Instant},
 };
 
-use crate::program::{PATIENCE, finish, toolwire};
+use crate::program::{finish, toolwire, wait_until};
 
 /// A server that says nothing and does not want to end; it writes down which process it is.
 const STUBBORN: &str =
@@ -29,7 +28,7 @@ fn every_command_that_waits_can_be_left_and_takes_its_server_along() {
             assert_eq!(ended.status.code(), Some(expected), "{command} {signal}: {ended:?}");
             let told = ended.stderr.contains("error[interrupted]");
             assert_eq!(told, command != "watch", "{command} {signal}: {ended:?}");
-            assert!(ends(&server), "{command} {signal}: process {server} is left behind");
+            wait_until(&format!("{command} {signal}: process {server} has ended"), || !runs(&server));
         }
     }
 }
@@ -45,7 +44,7 @@ fn a_server_does_not_outlive_a_program_that_is_killed() {
         let server = started(&file);
         send("-KILL", &child);
         assert_eq!(finish(child).status.code(), None);
-        assert!(ends(&server), "{command}: process {server} is left behind");
+        wait_until(&format!("{command}: process {server} has ended"), || !runs(&server));
     }
 }
 
@@ -54,27 +53,12 @@ fn send(signal: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// The process that has been started.
+/// Waits for the server, and returns which process it is.
 fn started(file: &Path) -> String {
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        if let Ok(server) = std::fs::read_to_string(file) {
-            return server.trim().to_owned();
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the server was not started within {PATIENCE:?}");
+    wait_until("the server is started", || file.exists());
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
 }
 
-/// Whether a process ends soon.
-fn ends(process: &str) -> bool {
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        let there = Command::new("kill").args(["-0", process]).output().unwrap();
-        if !there.status.success() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    false
+fn runs(process: &str) -> bool {
+    Command::new("kill").args(["-0", process]).output().unwrap().status.success()
 }

@@ -4,12 +4,14 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpListener,
-    time::Duration,
 };
 
 use serde_json::Value;
 
-use crate::{home::Home, program::finish};
+use crate::{
+    home::Home,
+    program::{finish, wait_until},
+};
 
 /// A home with servers that work, fail, are off and cannot be understood, and with files that are broken.
 fn full() -> Home {
@@ -107,9 +109,9 @@ fn a_server_that_never_answers_is_given_up_and_ended() {
     let home = Home::new();
     let text = hanging(&home);
     let home = home.with(".cursor/mcp.json", &text);
-    let ended = home.run(&["list", "--timeout", "2"]);
+    let ended = home.run(&["list", "--timeout", "5"]);
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("✗ hang: no connection within 2 s"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("✗ hang: no connection within 5 s"), "{}", ended.stdout);
     assert!(ended.stdout.contains("→ toolwire doctor hang"), "{}", ended.stdout);
     assert_is_gone(&home);
 }
@@ -124,9 +126,8 @@ fn ctrl_c_ends_everything_that_was_started() {
         let child = home.toolwire(&["list", "--timeout", "50"]).spawn().unwrap();
         let pid = child.id().to_string();
         // The server says that it has begun by writing its number.
-        while fs::read_to_string(home.path("pid")).unwrap_or_default().is_empty() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let pid_of_server = || fs::read_to_string(home.path("pid")).unwrap_or_default();
+        wait_until("the server is started", || pid_of_server().ends_with('\n'));
         assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
         let ended = finish(child);
         assert_eq!(ended.status.code(), Some(exit), "{ended:?}");
@@ -144,7 +145,7 @@ fn hanging(home: &Home) -> String {
 }
 
 #[cfg(target_os = "linux")]
-/// The process whose number is in the file has ended, or does so in a moment.
+/// Waits until the process whose number is in the file has ended.
 fn assert_is_gone(home: &Home) {
     let pid = home.read("pid").trim().to_owned();
     let is_there = || {
@@ -152,13 +153,7 @@ fn assert_is_gone(home: &Home) {
         // One that is dead but not yet forgotten by its new parent is gone, too.
         !status.is_empty() && !status.contains(") Z ")
     };
-    for _ in 0..200 {
-        if !is_there() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("the server {pid} is still there");
+    wait_until(&format!("the server {pid} has ended"), || !is_there());
 }
 
 #[test]
@@ -187,9 +182,11 @@ fn a_home_full_of_rubbish_is_survived() {
 fn servers_are_visited_side_by_side_but_not_all_at_once() {
     let home = Home::new();
     fs::create_dir(home.path("running")).unwrap();
-    // Each says that it is there, counts who else is, and leaves.
+    // Each says that it is there, waits until two of them are, or for long, counts who is there, and leaves.
     let script = format!(
-        "cd {}; touch running/$$; sleep 0.3; ls running | wc -l >> seen; rm running/$$; exit 1",
+        "cd {}; touch running/$$; n=0; present() {{ ls running | wc -l; }}
+        until [ -e together ] || [ $(present) -gt 1 ] || [ $n -gt 100 ]; do sleep 0.1; n=$((n+1)); done
+        touch together; sleep 0.3; present >> seen; rm running/$$; exit 1",
         home.path("").display()
     );
     let server = serde_json::json!({ "command": "sh", "args": ["-c", script] });

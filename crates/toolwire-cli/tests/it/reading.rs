@@ -1,16 +1,13 @@
 //! `read`, `prompt`, `complete` and `watch`.
 
-use std::{
-    io::{BufRead, BufReader},
-    process::Stdio,
-};
+use std::process::Stdio;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
     person::{in_both_eras, on_demo, on_demo_with, told},
-    program::{finish, run, toolwire},
+    program::{finish, lines, run, toolwire},
 };
 
 #[test]
@@ -146,8 +143,8 @@ fn watching_ends_with_ctrl_c_and_that_is_no_failure() {
         let server = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
         let words: Vec<&str> = ["watch", "--json", "--era", era].into_iter().chain(server).collect();
         let mut child = toolwire(&words).stdin(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        let mut lines = lines(child.stdout.take().unwrap());
+        let first: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         assert_eq!(first["watching"], json!(["tools", "prompts", "resources"]), "{era}");
         interrupt(child.id());
         assert_eq!(finish(child).status.code(), Some(0), "{era}");
@@ -163,7 +160,7 @@ fn ctrl_c_cancels_the_call_on_the_server_and_ends_with_130() {
         let words = ["call", "wait", "seconds=600", "-v", "--era", era];
         let words: Vec<&str> = words.into_iter().chain(server).collect();
         let mut child = toolwire(&words).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines = lines(child.stderr.take().unwrap());
         assert!(lines.any(|line| line == "info wait: waiting for 600 s"), "{era}");
         interrupt(child.id());
         let after: Vec<String> = lines.collect();

@@ -1,19 +1,18 @@
 //! `toolwire serve`: the demonstration server, for clients to be tried on.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::Write,
     process::{Child, Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
-use crate::program::{finish, run, toolwire};
+use crate::program::{finish, lines, run, toolwire};
 
 /// A server on a free port, and its URL.
 fn listening() -> (Child, String) {
     let mut child = toolwire(&["serve", "--json", "--http", "127.0.0.1:0"]).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let line = lines(child.stdout.take().unwrap()).next().unwrap();
     let place: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(place["transport"], "http");
     (child, place["url"].as_str().unwrap().to_owned())

@@ -1,15 +1,12 @@
 //! Calls that go on as tasks: followed, left, found again, answered and ended.
 
-use std::{
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::{
     home::Home,
-    program::{Ended, PATIENCE, finish},
+    program::{Ended, finish, wait_until},
 };
 
 /// A server with tasks in both eras, which writes down what it is asked. `slow` never ends, `ask` has a question, and
@@ -151,12 +148,8 @@ fn who_leaves_a_task_does_not_end_it_and_is_told_how_to_go_on() {
     for era in ERAS {
         let home = home(era);
         let child = home.toolwire(&["call", "reports", "slow"]).spawn().unwrap();
-        let deadline = Instant::now() + PATIENCE;
         let waits = if era == "legacy" { "tasks/result" } else { "tasks/get" };
-        while !home.path("log").exists() || asked(&home, waits) == 0 {
-            assert!(Instant::now() < deadline, "the task was not begun");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the task is begun", || home.path("log").exists() && asked(&home, waits) > 0);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         let ended = finish(child);
         assert_eq!(ended.status.code(), Some(130), "{ended:?}");

@@ -301,8 +301,6 @@ fn nothing_in_a_file_controls_the_terminal_when_it_is_shown() {
 #[test]
 #[cfg(unix)]
 fn the_user_s_own_servers_find_no_code_in_a_folder_that_may_be_anybody_s() {
-    use std::os::unix::fs::PermissionsExt;
-
     let home = Home::new();
     let where_ = home.path("where").display().to_string();
     let servers = json!({ "mcpServers": {
@@ -316,13 +314,12 @@ fn the_user_s_own_servers_find_no_code_in_a_folder_that_may_be_anybody_s() {
     let script = format!("#!/bin/sh\ntouch '{witness}'\n");
     let home = home
         .with(".cursor/mcp.json", &servers.to_string())
-        .with("project/server", &script)
-        .with("project/tools/server", &script)
         .with("project/.env", &format!("RUN=touch {witness}\n"));
+    fs::create_dir(home.path("project/tools")).unwrap();
     for file in ["project/server", "project/tools/server"] {
-        fs::set_permissions(home.path(file), fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::write_executable(&home.path(file), &script);
     }
-    for words in [&["list", "--timeout", "10"][..], &["doctor", "--timeout", "10"], &[]] {
+    for words in [&["list", "--timeout", "50"][..], &["doctor", "--timeout", "50"], &[]] {
         let ended = home.run(words);
         assert!(ended.stdout.contains("uses the current folder"), "{words:?}: {ended:?}");
         assert!(!home.path("started").exists(), "{words:?}: {ended:?}");

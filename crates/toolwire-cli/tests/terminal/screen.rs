@@ -97,6 +97,8 @@ impl Screen {
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR")
             .env_remove("XDG_STATE_HOME")
+            // No wait inside of the program is in vain because the machine is busy.
+            .env("__TOOLWIRE_TEST_WAITS", "20")
             .spawn(programs_side)
             .expect("sh can be run");
         let shown = Mutex::new(Shown { parser: Parser::new(ROWS, COLUMNS, 0), ended: false });

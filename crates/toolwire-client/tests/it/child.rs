@@ -9,8 +9,11 @@ use std::{
 };
 
 use serde_json::json;
-use toolwire_client::{Client, Delivery, EraCache, EraChoice, ErrorKind, Reconnect};
+use tokio::time::timeout;
+use toolwire_client::{ClientBuilder, Delivery, EraCache, EraChoice, ErrorKind, Reconnect};
 use toolwire_transport::ChildProcess;
+
+use crate::script::{PATIENCE, builder};
 
 /// A server that answers the first message, reads the second, complains and dies.
 const DIES: &str = r#"
@@ -50,13 +53,17 @@ done
 "#;
 
 fn shell(script: &str) -> ChildProcess {
-    ChildProcess::command("sh").args(["-c", script])
+    ChildProcess::command("sh").args(["-c", script]).exit_patience(PATIENCE)
+}
+
+/// A client that gives a server the time to start.
+fn patient() -> ClientBuilder {
+    builder().probe_timeout(PATIENCE)
 }
 
 #[tokio::test]
 async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
-    let client =
-        Client::builder("test", "1").connect(|| std::future::ready(shell(DIES).spawn())).await.unwrap();
+    let client = patient().connect(|| std::future::ready(shell(DIES).spawn())).await.unwrap();
     let error = client.call("x", json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Closed, Delivery::Unknown));
     let text = format!("{error:?}");
@@ -68,10 +75,7 @@ async fn a_server_that_dies_in_the_middle_of_a_call_leaves_its_last_words() {
 #[tokio::test]
 async fn a_server_that_dies_of_the_probe_is_started_again() {
     let again = || std::future::ready(shell(OLD).spawn());
-    for client in [
-        Client::builder("test", "1").connect(again).await.unwrap(),
-        Client::builder("test", "1").connect(shell(OLD)).await.unwrap(),
-    ] {
+    for client in [patient().connect(again).await.unwrap(), patient().connect(shell(OLD)).await.unwrap()] {
         assert_eq!(client.version().as_str(), "2024-11-05");
         client.close().await.unwrap();
     }
@@ -80,22 +84,22 @@ async fn a_server_that_dies_of_the_probe_is_started_again() {
 #[tokio::test]
 async fn a_server_that_dies_after_an_unanswered_probe_is_started_again_and_remembered() {
     let eras = Arc::new(EraCache::new());
-    let patience = Duration::from_millis(200);
-    let builder = || Client::builder("test", "1").probe_timeout(patience).era_cache(Arc::clone(&eras));
+    let builder = || builder().probe_timeout(Duration::from_millis(200)).era_cache(Arc::clone(&eras));
     let client = builder().connect(shell(PYTHON)).await.unwrap();
     assert_eq!(client.server_info().unwrap().name, "py");
     assert!(client.dies_on_discover());
     client.close().await.unwrap();
 
     // The next start is quick: nothing is asked that would be waited for.
-    let client = builder().probe_timeout(Duration::from_secs(600)).connect(shell(PYTHON)).await.unwrap();
+    let connecting = builder().probe_timeout(2 * PATIENCE).connect(shell(PYTHON));
+    let client = timeout(PATIENCE, connecting).await.expect("it was asked").unwrap();
     assert!(client.dies_on_discover(), "and it is still known");
     client.close().await.unwrap();
 
     let client = builder().connect(shell(OLD)).await.unwrap();
     assert!(client.dies_on_discover());
     client.close().await.unwrap();
-    let client = Client::builder("test", "1").era(EraChoice::Legacy).connect(shell(OLD)).await.unwrap();
+    let client = patient().era(EraChoice::Legacy).connect(shell(OLD)).await.unwrap();
     assert!(!client.dies_on_discover(), "it was not asked");
     client.close().await.unwrap();
 }
@@ -108,7 +112,7 @@ async fn a_server_that_dies_of_everything_is_started_twice_and_not_more() {
         counted.fetch_add(1, Ordering::Relaxed);
         std::future::ready(shell("read -r line; echo 'out of order' >&2; exit 1").spawn())
     };
-    let error = Client::builder("test", "1").connect(start).await.unwrap_err();
+    let error = patient().connect(start).await.unwrap_err();
     assert!(error.to_string().contains("out of order"), "{error}");
     assert!(!error.to_string().contains("starts it again"), "that has been tried: {error}");
     assert_eq!(starts.load(Ordering::Relaxed), 2);
@@ -130,7 +134,7 @@ done
 #[tokio::test]
 async fn a_child_that_dies_is_started_again_if_that_is_wanted() {
     let quick = Reconnect::default().first_pause(Duration::from_millis(5));
-    let client = Client::builder("test", "1").reconnect(quick).connect(shell(MORTAL)).await.unwrap();
+    let client = patient().reconnect(quick).connect(shell(MORTAL)).await.unwrap();
     for _ in 0..2 {
         assert_eq!(client.call("x", json!({})).await.unwrap().text(), "alive");
         let error = client.call("die", json!({})).await.unwrap_err();
@@ -144,7 +148,7 @@ async fn a_child_that_dies_is_started_again_if_that_is_wanted() {
 #[tokio::test]
 async fn a_command_that_does_not_exist_says_so() {
     let spawn = || std::future::ready(ChildProcess::command("no-such-program-anywhere").spawn());
-    let error = Client::builder("test", "1").connect(spawn).await.unwrap_err();
+    let error = patient().connect(spawn).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
     assert!(format!("{error:?}").contains("no-such-program-anywhere"), "{error:?}");
 }
@@ -152,7 +156,7 @@ async fn a_command_that_does_not_exist_says_so() {
 #[cfg(feature = "child")]
 #[tokio::test]
 async fn a_command_is_all_that_is_needed() {
-    let client = Client::builder("test", "1").connect(shell(DIES)).await.unwrap();
+    let client = patient().connect(shell(DIES)).await.unwrap();
     assert!(client.capabilities().tools.is_some());
     client.close().await.unwrap();
 }

@@ -28,6 +28,7 @@ async fn pages(script: &mut Script, page: impl Fn(usize) -> Value) -> usize {
     while let Some(request) = script.receive_now().await {
         let mut page = page(number);
         number += 1;
+        assert!(number < 100, "pages are asked for without an end");
         page["nextCursor"] = number.to_string().into();
         script.reply(&request, page).await;
     }
@@ -217,6 +218,7 @@ async fn what_waits_for_a_server_that_does_not_read_is_limited_in_bytes() {
             Ok(()) => sent += 1,
             Err(error) => break error,
         }
+        assert!(sent < 100, "messages are taken without an end");
     };
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Timeout, Delivery::NotSent), "{error}");
     // Five in the pipe, one on its way, five in the queue.

@@ -474,13 +474,14 @@ async fn the_pace_and_the_life_of_a_task_have_limits_whatever_the_server_says() 
     let endless = async {
         begin(&mut script).await;
         no_pushes(&mut script).await;
-        loop {
+        for _ in 0..1000 {
             let request = script.receive().await.unwrap();
             if request["method"] == "tasks/cancel" {
                 return;
             }
             script.reply(&request, with("working", "pollIntervalMs", json!(10_000))).await;
         }
+        panic!("the task is looked at without an end");
     };
     let (outcome, ()) = tokio::join!(client.call("x", ()), endless);
     let error = outcome.unwrap_err();
@@ -505,12 +506,15 @@ async fn a_server_that_is_away_for_a_while_is_asked_again_and_not_for_ever() {
     let task = begun(&client, &mut script).await;
     let began = Instant::now();
     let away = async {
-        loop {
+        for _ in 0..1000 {
             let request = script.expect("tasks/get").await;
             script.fail(&request, -32603, "the store is away").await;
         }
     };
-    let outcome = tokio::select! { outcome = task.result() => outcome, () = away => unreachable!() };
+    let outcome = tokio::select! {
+        outcome = task.result() => outcome,
+        () = away => panic!("the task is looked at without an end"),
+    };
     let error = outcome.unwrap_err();
     assert_eq!(error.limit(), Some("task_outage"));
     assert!(error.to_string().contains("the store is away"), "{error}");

@@ -11,6 +11,7 @@ use toolwire_server::{Extension, Server, tool};
 use crate::{
     bare::{Connection, Request, ask},
     fixture::Fixture,
+    until,
 };
 
 fn add() -> Request {
@@ -44,10 +45,12 @@ async fn one_address_has_its_share_and_the_others_have_theirs() {
     // What one gives back, another can take.
     first.finish().await;
     assert!(first.is_closed().await);
-    let mut third = Connection::open(fixture.address).await;
-    while !third.is_served(&add()).await {
-        third = Connection::open(fixture.address).await;
-    }
+    let mut third = None;
+    until("the place of the first one was not given back", async || {
+        let connection = Connection::open(fixture.address).await;
+        third.insert(connection).is_served(&add()).await
+    })
+    .await;
     assert_eq!(second.ask(&add()).await.status(), 200);
 }
 

@@ -3,11 +3,17 @@
 use std::net::SocketAddr;
 
 use serde_json::json;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
 use toolwire_http::server::HttpService;
 use toolwire_server::{Server, tool};
 
-use crate::bare::{Connection, Request, ask};
+use crate::{
+    bare::{Connection, Request, ask},
+    port::Port,
+};
 
 fn server() -> Server {
     Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build().unwrap()
@@ -19,9 +25,10 @@ fn now() -> Request {
 
 #[tokio::test]
 async fn a_client_may_connect_before_it_is_served() {
-    let serve = HttpService::bind(server(), "127.0.0.1:0").await.unwrap();
-    let address = serve.local_addr();
-    assert_ne!(address.port(), 0);
+    let port = Port::reserve();
+    let address = port.address();
+    let serve = HttpService::bind(server(), address).await.unwrap();
+    assert_eq!(serve.local_addr(), address);
     assert_eq!(serve.url(), format!("http://{address}/mcp"));
     let mut early = Connection::open(address).await;
     early.send(&now()).await;
@@ -30,7 +37,9 @@ async fn a_client_may_connect_before_it_is_served() {
     assert_eq!(early.response().await.status(), 200);
     serving.shutdown().await.unwrap();
     assert!(early.is_closed().await);
-    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    assert!(TcpStream::connect(address).await.is_err());
+    // The port is given back.
+    port.listen().await;
 }
 
 #[tokio::test]

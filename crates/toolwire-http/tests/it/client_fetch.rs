@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::net::TcpListener;
 use toolwire_http::client::fetch::{Fetch, FetchErrorKind, Fetcher};
 
-use crate::client_script::{Reply, Script, Step};
+use crate::{
+    client_script::{Reply, Script, Step},
+    port::Port,
+};
 
 fn fetcher() -> Fetcher {
     Fetcher::new().no_proxy()
@@ -75,9 +77,8 @@ async fn an_answer_is_bounded_or_its_beginning_is_taken() {
 
 #[tokio::test]
 async fn what_went_wrong_is_told_by_its_kind() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gone = format!("http://user:secret@{}/x?key=secret", listener.local_addr().unwrap());
-    drop(listener);
+    let port = Port::reserve();
+    let gone = format!("http://user:secret@{}/x?key=secret", port.address());
     let hanging = Script::start(|_| Reply::hang()).await;
     let impatient = Fetch::get(&hanging.url()).timeout(Duration::from_millis(50));
     let forbidden = format!("http://{}/forbidden", hanging.address);

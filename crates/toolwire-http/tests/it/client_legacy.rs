@@ -43,6 +43,8 @@ async fn a_session_is_named_in_everything_after_its_beginning_and_ended_at_last(
         assert_eq!(client.call("tool", json!({})).await.unwrap().text(), "hello");
         script.wait_for("GET", 1).await;
         client.close().await.unwrap();
+        // The client does not wait long for its answer.
+        script.wait_for("DELETE", 1).await;
         let seen = script.seen();
         let (first, rest) = seen.split_first().unwrap();
         assert_eq!(first.what(), "initialize");
@@ -189,6 +191,7 @@ async fn closing_cancels_what_is_under_way_and_waits_for_what_is_being_sent() {
     client.close().await.unwrap();
     let error = timeout(PATIENCE, calling).await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
+    script.wait_for("DELETE", 1).await;
     assert_eq!(script.story().last().unwrap(), "DELETE");
 }
 
@@ -231,7 +234,7 @@ async fn a_lost_session_is_replaced_and_what_was_refused_is_sent_again() {
     let get = script.wait_for("GET", 2).await;
     assert_eq!(get.header("mcp-session-id"), Some("session-2"));
     client.close().await.unwrap();
-    assert_eq!(script.all("DELETE").pop().unwrap().header("mcp-session-id"), Some("session-2"));
+    assert_eq!(script.wait_for("DELETE", 1).await.header("mcp-session-id"), Some("session-2"));
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use toolwire_client::{Client, Delivery, Error, ErrorKind};
 use toolwire_http::client::{Http, HttpLimits};
 use toolwire_protocol::Version;
 
-use crate::client_script::{Reply, Script, Seen, builder, discovered, legacy};
+use crate::{
+    client_script::{Reply, Script, Seen, builder, discovered, legacy},
+    port::Port,
+};
 
 async fn fail(script: &Script) -> Error {
     builder().connect(script.http()).await.unwrap_err()
@@ -79,10 +82,8 @@ async fn missing_credentials_are_told_with_the_challenge() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_without_its_password() {
-    // A port that was just given back has nobody listening.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let port = Port::reserve();
+    let address = port.address();
     let http = Http::new(format!("http://user:secret@{address}/mcp?key=secret")).unwrap();
     let error = builder().connect(http).await.unwrap_err();
     let text = format!("{error:?}");
@@ -136,6 +137,8 @@ async fn custom_headers_and_credentials_are_sent_with_everything() {
     let client = builder().connect(http).await.unwrap();
     script.wait_for("GET", 1).await;
     client.close().await.unwrap();
+    // The client does not wait long for its answer.
+    script.wait_for("DELETE", 1).await;
     assert_eq!(script.story().last().unwrap(), "DELETE");
     for seen in script.seen() {
         assert_eq!(seen.header("x-team"), Some("blue"), "{seen:?}");

@@ -12,7 +12,10 @@ use tokio::{
 use toolwire_client::{Delivery, ErrorKind};
 use toolwire_http::client::Http;
 
-use crate::client_script::{Script, builder, discovered};
+use crate::{
+    client_script::{Script, builder, discovered},
+    port::Port,
+};
 
 /// What a proxy does with a request for a tunnel.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +89,8 @@ async fn without_tls_the_proxy_is_asked_for_the_whole_address() {
 
 #[tokio::test]
 async fn a_proxy_that_is_not_there_is_named_as_such() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let proxy = listener.local_addr().unwrap();
-    drop(listener);
+    let port = Port::reserve();
+    let proxy = port.address();
     let http = Http::builder("http://mcp.invalid/mcp").proxy(&format!("http://user:secret@{proxy}")).build();
     let error = builder().connect(http.unwrap()).await.unwrap_err();
     assert_eq!((error.kind(), error.delivery()), (ErrorKind::Connect, Delivery::NotSent));
@@ -170,7 +172,10 @@ mod with_tls {
     use serde_json::json;
 
     use super::*;
-    use crate::client_tls::{CERTIFICATE, serve};
+    use crate::{
+        PATIENCE,
+        client_tls::{CERTIFICATE, serve},
+    };
 
     #[tokio::test]
     async fn with_tls_the_proxy_makes_a_tunnel_and_sees_nothing() {
@@ -208,7 +213,7 @@ mod with_tls {
             let proxy = Proxy::start(Conduct::Say(answer)).await;
             let http = Http::builder("https://localhost/mcp")
                 .proxy(&format!("http://{user}{}", proxy.address))
-                .connect_timeout(Duration::from_secs(5))
+                .connect_timeout(PATIENCE)
                 .build()
                 .unwrap();
             let error = builder().connect(http).await.unwrap_err();

@@ -1,13 +1,13 @@
 //! This client and this server, in every version that both of them speak.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use serde_json::json;
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use toolwire_client::{Change, Client, ClientBuilder, Delivery, EraChoice, Listener};
 use toolwire_http::{client::Http, server::HttpService};
 use toolwire_protocol::{
@@ -16,14 +16,11 @@ use toolwire_protocol::{
 };
 use toolwire_server::{Context, Log, Server, ToolError, resource, tool};
 
-use crate::{PATIENCE, client_script::builder, fixture::Fixture};
+use crate::{PATIENCE, client_script::builder, fixture::Fixture, port::Port};
 
 /// The versions that Streamable HTTP exists in.
 const VERSIONS: [Version; 4] =
     [Version::V2025_03_26, Version::V2025_06_18, Version::V2025_11_25, Version::V2026_07_28];
-
-/// A port that is free.
-const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 async fn connect_to(address: SocketAddr, version: Version, builder: ClientBuilder) -> Client {
     let http = Http::new(format!("http://{address}/mcp")).unwrap();
@@ -142,26 +139,20 @@ fn server() -> Server {
         .unwrap()
 }
 
-/// Serves at `address`; aborting it is as if the process had ended.
-async fn serve(address: SocketAddr, server: Server) -> (SocketAddr, JoinHandle<()>) {
-    let listener = loop {
-        match TcpListener::bind(address).await {
-            Ok(listener) => break listener,
-            // The old socket may take a moment to be gone.
-            Err(_) => tokio::task::yield_now().await,
-        }
-    };
-    let address = listener.local_addr().unwrap();
-    let serving = HttpService::builder(server).path("/mcp").build().unwrap().serve(listener).into_future();
-    (address, tokio::spawn(async move { serving.await.unwrap() }))
+/// Serves at `port`; aborting it is as if the process had ended.
+async fn serve(port: &Port, server: Server) -> JoinHandle<()> {
+    let service = HttpService::builder(server).path("/mcp").build().unwrap();
+    let serving = service.serve(port.listen().await).into_future();
+    tokio::spawn(async move { serving.await.unwrap() })
 }
 
 #[tokio::test]
 async fn questions_are_answered_in_both_eras() {
     for version in VERSIONS {
-        let (address, serving) = serve(ANYWHERE, server()).await;
+        let port = Port::reserve();
+        let serving = serve(&port, server()).await;
         let asking = builder().roots([Root::new("file:///a"), Root::new("file:///b")]);
-        let client = connect_to(address, version, asking).await;
+        let client = connect_to(port.address(), version, asking).await;
         assert_eq!(client.call("count_roots", json!({})).await.unwrap().text(), "2 roots", "{version}");
         serving.abort();
     }
@@ -170,14 +161,15 @@ async fn questions_are_answered_in_both_eras() {
 #[tokio::test]
 async fn a_server_that_was_restarted_is_called_as_if_nothing_had_happened() {
     for version in VERSIONS {
-        let (address, serving) = serve(ANYWHERE, server()).await;
-        let client = connect_to(address, version, builder().roots([Root::new("file:///a")])).await;
+        let port = Port::reserve();
+        let serving = serve(&port, server()).await;
+        let client = connect_to(port.address(), version, builder().roots([Root::new("file:///a")])).await;
         for _ in 0..2 {
             assert_eq!(client.call("count_roots", json!({})).await.unwrap().text(), "1 roots", "{version}");
         }
         serving.abort();
         let _ = serving.await;
-        let (_, serving) = serve(address, server()).await;
+        let serving = serve(&port, server()).await;
         // What was sent on a connection that ended at that moment may have been lost, and is told so.
         let again = timeout(PATIENCE, async {
             loop {
@@ -195,7 +187,8 @@ async fn a_server_that_was_restarted_is_called_as_if_nothing_had_happened() {
 #[tokio::test]
 async fn a_call_whose_server_dies_in_the_middle_of_its_stream_is_told_so() {
     for version in VERSIONS {
-        let mut fixture = Fixture::start().await;
+        let port = Port::reserve();
+        let mut fixture = Fixture::at(port.listen().await, |http| http);
         let client = connect(&fixture, version).await;
         let (report, mut reports) = mpsc::unbounded_channel();
         let call = client.call("steps", json!({})).progress(move |_| {
@@ -206,7 +199,7 @@ async fn a_call_whose_server_dies_in_the_middle_of_its_stream_is_told_so() {
         timeout(PATIENCE, reports.recv()).await.unwrap().unwrap();
         fixture.serving.abort();
         let _ = (&mut fixture.serving).await;
-        let (_, serving) = serve(fixture.address, fixture.server.clone()).await;
+        let serving = serve(&port, fixture.server.clone()).await;
         // Shorter than the default timeout of a call, which would end it as well.
         let error = timeout(PATIENCE / 2, calling).await.expect("it still waits").unwrap().unwrap_err();
         assert_eq!(error.delivery(), Delivery::Unknown, "{version}: {error}");
@@ -266,14 +259,15 @@ async fn survives_a_restart(end: impl AsyncFn(&Server, JoinHandle<()>)) {
             heard.lock().unwrap().push(message.data.text().to_owned());
         });
         let old = server();
-        let (address, serving) = serve(ANYWHERE, old.clone()).await;
-        let client = connect_to(address, version, hearing).await;
+        let port = Port::reserve();
+        let serving = serve(&port, old.clone()).await;
+        let client = connect_to(port.address(), version, hearing).await;
         let mut listener = client.listen().resource("file:///a").await.unwrap();
         let updated = Some(Change::Updated("file:///a".to_owned()));
         assert_eq!(next_change(&old, &mut listener).await, updated, "{version}");
         end(&old, serving).await;
         let new = server();
-        let (_, serving) = serve(address, new.clone()).await;
+        let serving = serve(&port, new.clone()).await;
         // Nobody calls anything: the listener alone finds out. What the old server said last may still be told.
         let resync = timeout(PATIENCE, async {
             loop {

@@ -17,7 +17,7 @@ use toolwire_http::{
 use toolwire_protocol::Version;
 use toolwire_server::{Server, tool};
 
-use crate::{PATIENCE, client_script::builder, fixture::Fixture};
+use crate::{PATIENCE, client_script::builder, fixture::Fixture, port::Port};
 
 async fn fixture() -> Fixture {
     Fixture::with(|http| http.websocket(true)).await
@@ -85,9 +85,8 @@ async fn what_is_no_websocket_is_named() {
     let error = text(&builder().connect(elsewhere).await.unwrap_err());
     assert!(error.contains("404") && error.contains("is the path right"), "{error}");
 
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = WebSocket::new(format!("ws://{}/mcp", listener.local_addr().unwrap())).unwrap();
-    drop(listener);
+    let port = Port::reserve();
+    let nobody = WebSocket::new(format!("ws://{}/mcp", port.address())).unwrap();
     let error = builder().connect(nobody).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
     assert!(text(&error).contains("is the server running"), "{error}");
@@ -114,7 +113,8 @@ async fn a_server_that_only_pretends_is_refused() {
 
 #[tokio::test]
 async fn a_server_that_died_is_missed_and_its_successor_is_found() {
-    let mut fixture = fixture().await;
+    let port = Port::reserve();
+    let mut fixture = Fixture::at(port.listen().await, |http| http.websocket(true));
     let client = builder().connect(at(&fixture)).await.unwrap();
     let waiting = tokio::spawn(async move { client.call("wait", json!({})).await });
     fixture.hears("started").await;
@@ -122,14 +122,8 @@ async fn a_server_that_died_is_missed_and_its_successor_is_found() {
     // Shorter than the time of silence after which the client gives up any server.
     let error = timeout(PATIENCE / 2, waiting).await.expect("it still waits").unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
-    let listener = loop {
-        match TcpListener::bind(fixture.address).await {
-            Ok(listener) => break listener,
-            Err(_) => tokio::task::yield_now().await,
-        }
-    };
     let service = HttpService::builder(fixture.server.clone()).path("/mcp").websocket(true).build().unwrap();
-    fixture.serving = tokio::spawn(service.serve(listener).into_future());
+    fixture.serving = tokio::spawn(service.serve(port.listen().await).into_future());
     let client = builder().connect(at(&fixture)).await.unwrap();
     assert_eq!(add(&client).await, "5");
 }
@@ -158,23 +152,23 @@ async fn a_socket_that_is_lost_is_opened_again_also_after_an_attempt_that_failed
         let service = HttpService::builder(server).path("/mcp").websocket(true).build().unwrap();
         service.serve(listener).spawn()
     };
-    let first = serve(TcpListener::bind("127.0.0.1:0").await.unwrap());
-    let address = first.local_addr();
+    let port = Port::reserve();
+    let first = serve(port.listen().await);
     let (told, mut heard) = mpsc::unbounded_channel();
     let connecting = builder()
         .on_connection(move |state| told.send(state).unwrap())
         .reconnect(Reconnect::default().first_pause(Duration::from_millis(1)))
-        .connect(WebSocket::new(format!("ws://{address}/mcp")).unwrap());
+        .connect(WebSocket::new(format!("ws://{}/mcp", port.address())).unwrap());
     let client = connecting.await.unwrap();
     assert_eq!(client.call("now", json!({})).await.unwrap().text(), "noon");
 
     first.shutdown().await.unwrap();
     assert!(matches!(heard.recv().await, Some(ConnectionState::Lost(_))));
     // Somebody is there who does not speak HTTP.
-    let other = TcpListener::bind(address).await.unwrap();
+    let other = port.listen().await;
     drop(timeout(PATIENCE, other.accept()).await.unwrap().unwrap());
     drop(other);
-    let second = serve(TcpListener::bind(address).await.unwrap());
+    let second = serve(port.listen().await);
     let called = timeout(PATIENCE, client.call("now", json!({})).into_future()).await;
     assert_eq!(called.unwrap().unwrap().text(), "noon");
     assert_eq!(heard.recv().await, Some(ConnectionState::Restored));

@@ -18,7 +18,10 @@ use toolwire_http::server::{Body, HttpService, Legacy, Principal};
 use toolwire_server::{Context, Limits, Log, Server, State, Usage, tool};
 use tower_service::Service as _;
 
-use crate::bare::{MODERN, enveloped};
+use crate::{
+    bare::{MODERN, enveloped},
+    until,
+};
 
 fn call(tool: &str, level: Option<&str>) -> http::Request<Full<Bytes>> {
     let mut message = enveloped("tools/call", json!({ "name": tool }));
@@ -63,9 +66,7 @@ async fn what_a_client_does_not_read_is_bounded() {
         assert!(frame.data_ref().unwrap().starts_with(b"data: "));
     }
     drop(body);
-    while server.usage() != Usage::default() {
-        tokio::task::yield_now().await;
-    }
+    until("not everything was given back", async || server.usage() == Usage::default()).await;
 }
 
 #[tokio::test]

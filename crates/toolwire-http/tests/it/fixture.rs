@@ -149,17 +149,31 @@ impl Fixture {
     }
 
     pub(crate) async fn with(change: impl FnOnce(HttpBuilder) -> HttpBuilder) -> Self {
-        Self::with_limits(toolwire_server::Limits::default(), change).await
+        Self::at(TcpListener::bind("127.0.0.1:0").await.unwrap(), change)
+    }
+
+    /// Serves on this listener.
+    pub(crate) fn at(listener: TcpListener, change: impl FnOnce(HttpBuilder) -> HttpBuilder) -> Self {
+        let limits =
+            toolwire_server::Limits { drain_timeout: PATIENCE, ..toolwire_server::Limits::default() };
+        Self::serve(listener, limits, change)
     }
 
     pub(crate) async fn with_limits(
         limits: toolwire_server::Limits,
         change: impl FnOnce(HttpBuilder) -> HttpBuilder,
     ) -> Self {
+        Self::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), limits, change)
+    }
+
+    fn serve(
+        listener: TcpListener,
+        limits: toolwire_server::Limits,
+        change: impl FnOnce(HttpBuilder) -> HttpBuilder,
+    ) -> Self {
         let (said, heard) = mpsc::unbounded_channel();
         let go = Arc::new(Notify::new());
         let server = server(Stage { said, go: Arc::clone(&go) }, limits);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let service = change(HttpService::builder(server.clone()).path("/mcp")).build().unwrap();
         let serving = tokio::spawn(service.serve(listener).into_future());

@@ -15,6 +15,8 @@ use crate::{
 /// A minute of leeway after the half minute that the key `alice-brief` is valid.
 const BRIEFLY: Duration = Duration::from_secs(90);
 const HOUR: Duration = Duration::from_secs(60 * 60);
+/// The tolerance for tests that run slowly: keys expire by the clock of the system, which is not paused.
+const SLACK: Duration = Duration::from_secs(30);
 
 fn service() -> (HttpService, Gate) {
     let (server, gate, _) = legacy_kit::server();
@@ -119,10 +121,7 @@ async fn a_subscription_ends_with_its_result_when_the_key_is_not_valid_any_longe
         assert!(last["result"].is_object(), "{last}");
         assert_eq!(events.message().await, None);
         let lasted = started.elapsed();
-        assert!(
-            lasted <= end + Duration::from_secs(1) && lasted + Duration::from_secs(5) >= end,
-            "{key}: {lasted:?}"
-        );
+        assert!(lasted <= end + Duration::from_secs(1) && lasted + SLACK >= end, "{key}: {lasted:?}");
     }
 }
 
@@ -138,10 +137,7 @@ async fn the_stream_of_a_session_ends_with_the_key_and_the_session_goes_on() {
     let mut stream = Events::of(alice.send("GET", None, &Value::Null).await);
     assert_eq!(stream.message().await, None);
     let lasted = started.elapsed();
-    assert!(
-        lasted <= BRIEFLY + Duration::from_secs(1) && lasted + Duration::from_secs(5) >= BRIEFLY,
-        "{lasted:?}"
-    );
+    assert!(lasted <= BRIEFLY + Duration::from_secs(1) && lasted + SLACK >= BRIEFLY, "{lasted:?}");
     // What was under way is not cut off.
     gate.open();
     let mut answer = Events::of(call.await.unwrap());
@@ -249,10 +245,7 @@ mod websocket {
         assert_eq!(ended["id"], 1, "{ended}");
         assert!(ended["result"].is_object(), "{ended}");
         let lasted = started.elapsed();
-        assert!(
-            lasted <= BRIEFLY + Duration::from_secs(1) && lasted + Duration::from_secs(5) >= BRIEFLY,
-            "{lasted:?}"
-        );
+        assert!(lasted <= BRIEFLY + Duration::from_secs(1) && lasted + SLACK >= BRIEFLY, "{lasted:?}");
         assert_eq!(next(&mut socket).await.unwrap()["method"], "notifications/cancelled");
         // Nothing more is taken; what was under way has its time.
         socket.send(ask(3, "tools/call", json!({ "name": "echo", "arguments": {} }))).await.unwrap();

@@ -89,7 +89,7 @@ fn answer(body: Vec<u8>, headers: &[(&str, String)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_get_an_answer(body in proptest::collection::vec(any::<u8>(), 0..512)) {

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use toolwire_http::server::{HttpService, Legacy};
 
-use crate::legacy_kit::*;
+use crate::{legacy_kit::*, until};
 
 const BATCHES: &str = "2025-03-26";
 
@@ -102,14 +102,10 @@ async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
         |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {"x": "x".repeat(4700)}});
     let batch = json!(std::iter::once(call(1, "wait")).chain((2..65).map(ping)).collect::<Vec<_>>());
     let posted = tokio::spawn(async move { peer.post(&batch).await });
-    while server.usage().requests == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the batch was not let in", async || server.usage().requests > 0).await;
     assert!(server.usage().request_bytes > 290_000, "{:?}", server.usage());
     gate.open();
     let answers = json_body(posted.await.unwrap()).await;
     assert_eq!(answers.as_array().unwrap().len(), 64);
-    while server.usage().request_bytes > 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the batch still weighs something", async || server.usage().request_bytes == 0).await;
 }

@@ -12,6 +12,8 @@ use toolwire_protocol::framing::sse::{SseDecoder, SseEvent};
 use toolwire_server::{Extension, Limits, Log, Server, State, tool};
 use tower_service::Service as _;
 
+use crate::until;
+
 pub(crate) const NEWEST: &str = "2025-11-25";
 
 /// Opened by tests to let waiting handlers go on.
@@ -150,6 +152,16 @@ impl Peer {
     pub(crate) fn start(&self, id: u64, tool: &'static str) -> tokio::task::JoinHandle<Response<Body>> {
         let peer = self.clone();
         tokio::spawn(async move { peer.call(id, tool).await })
+    }
+
+    /// Waits until a request with this id has been let in.
+    pub(crate) async fn wait_for_start(&self, id: u64) {
+        until("the request was not let in", async || self.uses(id).await).await;
+    }
+
+    /// Returns `true` if a request with this id is under way, so that another one is refused.
+    pub(crate) async fn uses(&self, id: u64) -> bool {
+        !json_body(self.call(id, "echo").await).await["error"].is_null()
     }
 
     pub(crate) async fn get(&self, last_event_id: Option<&str>) -> Response<Body> {

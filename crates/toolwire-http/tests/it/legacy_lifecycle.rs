@@ -5,7 +5,7 @@ use serde_json::json;
 use toolwire_http::server::{HttpService, Legacy, Principal};
 use toolwire_server::Limits;
 
-use crate::legacy_kit::*;
+use crate::{legacy_kit::*, until};
 
 #[tokio::test]
 async fn a_session_from_beginning_to_end() {
@@ -128,10 +128,7 @@ async fn cancelling_stops_the_handler_and_leaves_no_answer() {
     let service = HttpService::new(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let waiting = peer.start(1, "wait");
-    // The id is in use as soon as the request has been let in.
-    while json_body(peer.call(1, "echo").await).await["error"].is_null() {
-        tokio::task::yield_now().await;
-    }
+    peer.wait_for_start(1).await;
     assert_eq!(peer.post(&cancelled(1)).await.status(), StatusCode::ACCEPTED);
     ends.0.acquire().await.unwrap().forget();
     let response = waiting.await.unwrap();
@@ -145,9 +142,7 @@ async fn another_sessions_requests_cannot_be_cancelled() {
     let (service, gate) = service();
     let (one, two) = (Peer::connect(&service, NEWEST).await, Peer::connect(&service, NEWEST).await);
     let waiting = one.start(1, "wait");
-    while json_body(one.call(1, "echo").await).await["error"].is_null() {
-        tokio::task::yield_now().await;
-    }
+    one.wait_for_start(1).await;
     two.post(&cancelled(1)).await;
     gate.open();
     assert_eq!(gist(&json_body(waiting.await.unwrap()).await), "waited");
@@ -161,9 +156,7 @@ async fn delete_cancels_what_runs_and_ends_streams() {
     let mut stream = Events::of(peer.get(None).await);
     assert!(stream.next().await.unwrap().data.is_empty());
     let waiting = peer.start(1, "wait");
-    while json_body(peer.call(1, "echo").await).await["error"].is_null() {
-        tokio::task::yield_now().await;
-    }
+    peer.wait_for_start(1).await;
     assert_eq!(peer.delete().await.status(), StatusCode::NO_CONTENT);
     ends.0.acquire().await.unwrap().forget();
     assert_eq!(waiting.await.unwrap().status(), StatusCode::ACCEPTED);
@@ -176,19 +169,15 @@ async fn a_client_that_goes_away_does_not_cancel() {
     let service = HttpService::new(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let waiting = peer.start(1, "wait");
-    while json_body(peer.call(1, "echo").await).await["error"].is_null() {
-        tokio::task::yield_now().await;
-    }
+    peer.wait_for_start(1).await;
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
     // The request goes on: its id is still in use, and nobody has dropped the handler.
-    assert!(!json_body(peer.call(1, "echo").await).await["error"].is_null());
+    assert!(peer.uses(1).await);
     assert_eq!(ends.0.available_permits(), 0);
     gate.open();
     ends.0.acquire().await.unwrap().forget();
-    while !json_body(peer.call(1, "echo").await).await["error"].is_null() {
-        tokio::task::yield_now().await;
-    }
+    until("its id is still in use", async || !peer.uses(1).await).await;
 }
 
 #[tokio::test]
@@ -199,9 +188,7 @@ async fn running_requests_are_bounded() {
     let peer = Peer::connect(&service, NEWEST).await;
     let running = [peer.start(1, "wait"), peer.start(2, "wait")];
     for id in [1, 2] {
-        while json_body(peer.call(id, "echo").await).await["error"].is_null() {
-            tokio::task::yield_now().await;
-        }
+        peer.wait_for_start(id).await;
     }
     let refused = peer.call(3, "echo").await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);

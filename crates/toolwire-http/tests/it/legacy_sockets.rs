@@ -100,7 +100,7 @@ async fn sent_away(address: SocketAddr, session: &str) -> String {
 
 #[tokio::test]
 async fn a_client_that_was_sent_away_gets_its_answer_from_a_server_that_ends() {
-    let (server, gate, _) = server();
+    let (server, gate, _) = server_with(Limits { drain_timeout: PATIENCE, ..Limits::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(HttpService::new(server.clone()).serve(listener).into_future());
@@ -178,5 +178,5 @@ async fn many_restless_clients_lose_and_repeat_nothing() {
         gate.open();
         tokio::task::yield_now().await;
     }
-    clients.join_all().await;
+    timeout(PATIENCE, clients.join_all()).await.expect("a client has not heard everything");
 }

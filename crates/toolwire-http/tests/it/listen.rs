@@ -7,6 +7,7 @@ use toolwire_server::{Limits, tool};
 use crate::{
     bare::{Connection, Request, ask},
     fixture::Fixture,
+    until,
 };
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -71,11 +72,10 @@ async fn only_so_many_listeners() {
     // Other requests are served all the same, and one listener that leaves makes room for another.
     assert_eq!(ask(fixture.address, &Request::modern("tools/list", json!({}))).await.status(), 200);
     drop(open.pop());
-    loop {
+    until("the place of the listener that left was not given back", async || {
         let mut connection = Connection::open(fixture.address).await;
         connection.send(&listen()).await;
-        if connection.head().await.status == 200 {
-            break;
-        }
-    }
+        connection.head().await.status == 200
+    })
+    .await;
 }

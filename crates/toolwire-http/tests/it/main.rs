@@ -57,6 +57,7 @@ mod limits;
 mod listen;
 mod modern;
 mod pages;
+mod port;
 mod serving;
 mod tasks;
 #[cfg(feature = "tls")]
@@ -64,7 +65,23 @@ mod tls;
 #[cfg(feature = "ws")]
 mod websocket;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tokio::task::yield_now;
 
 /// The timeout for everything that a test expects to happen at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `met` returns `true`, and lets other tasks run in between.
+///
+/// # Panics
+///
+/// Panics with `missing` if that takes longer than [`PATIENCE`].
+async fn until(missing: &str, mut met: impl AsyncFnMut() -> bool) {
+    // The clock of the runtime may be paused.
+    let began = Instant::now();
+    while !met().await {
+        assert!(began.elapsed() < PATIENCE, "{missing}");
+        yield_now().await;
+    }
+}

@@ -66,9 +66,11 @@ fn id(task: &Value) -> Value {
 
 /// Looks at a legacy task until it has this status.
 async fn until(peer: &Peer, task: &Value, status: &str) {
-    while json_body(peer.post(&request(2, "tasks/get", id(task))).await).await["result"]["status"] != status {
-        tokio::task::yield_now().await;
-    }
+    let look = request(2, "tasks/get", id(task));
+    crate::until(&format!("the task is not {status}"), async || {
+        json_body(peer.post(&look).await).await["result"]["status"] == status
+    })
+    .await;
 }
 
 fn depth(question: &Value, depth: u32) -> Value {
@@ -210,9 +212,8 @@ async fn a_modern_task_is_answered_by_update_and_heard_of_by_listening() {
     let mut events = Events::of(modern(&service, "subscriptions/listen", listen, None).await);
     let agreed = events.message().await.unwrap();
     assert_eq!(agreed["params"]["notifications"]["taskIds"], json!([task["taskId"]]));
-    while get(&service, &task).await["status"] != "input_required" {
-        tokio::task::yield_now().await;
-    }
+    crate::until("the task asks nothing", async || get(&service, &task).await["status"] == "input_required")
+        .await;
     let mut update = id(&task);
     update["inputResponses"] = json!({ "depth": { "action": "accept", "content": { "depth": 5 } } });
     let acknowledged = json_body(modern(&service, "tasks/update", update, None).await).await;

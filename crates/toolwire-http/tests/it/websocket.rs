@@ -30,6 +30,7 @@ use crate::{
     PATIENCE,
     bare::{Connection, MODERN, Request, ask, enveloped},
     fixture::Fixture,
+    until,
 };
 
 type Raw = WebSocketStream<TcpStream>;
@@ -43,8 +44,14 @@ async fn limited(limits: HttpLimits) -> Fixture {
 }
 
 async fn open(address: SocketAddr) -> Raw {
+    try_open(address).await.expect("it is refused")
+}
+
+/// Opens one if there is room for it.
+async fn try_open(address: SocketAddr) -> Option<Raw> {
     let request = format!("ws://{address}/mcp").into_client_request().unwrap();
-    client_async(request, TcpStream::connect(address).await.unwrap()).await.unwrap().0
+    let stream = TcpStream::connect(address).await.unwrap();
+    client_async(request, stream).await.ok().map(|(socket, _)| socket)
 }
 
 /// Opens one whose frames nobody checks before they are sent.
@@ -239,15 +246,13 @@ async fn one_that_is_cut_off_at_any_byte_disturbs_nobody() {
     let frame = [0x81, 0x85, 1, 2, 3, 4, b'h', b'e', b'l', b'l', b'o'];
     for length in 0..frame.len() {
         // There is room for one more, so each has to be gone before the next one is let in.
-        let mut cut = loop {
-            let stream = TcpStream::connect(fixture.address).await.unwrap();
-            let request = format!("ws://{}/mcp", fixture.address).into_client_request().unwrap();
-            if let Ok((socket, _)) = client_async(request, stream).await {
-                break socket;
-            }
-        };
-        cut.get_mut().write_all(&frame[..length]).await.unwrap();
-        drop(cut);
+        let mut opened = None;
+        until("the place of the one before was not given back", async || {
+            opened = try_open(fixture.address).await;
+            opened.is_some()
+        })
+        .await;
+        opened.unwrap().get_mut().write_all(&frame[..length]).await.unwrap();
     }
     adds(&mut good).await;
 }
@@ -261,16 +266,7 @@ async fn only_so_many_at_once() {
     adds(&mut first).await;
     first.close(None).await.unwrap();
     while next(&mut first).await.is_some() {}
-    let again = async {
-        while client_async(
-            format!("ws://{}/mcp", fixture.address),
-            TcpStream::connect(fixture.address).await.unwrap(),
-        )
-        .await
-        .is_err()
-        {}
-    };
-    timeout(PATIENCE, again).await.expect("its place was not given back");
+    until("its place was not given back", async || try_open(fixture.address).await.is_some()).await;
 }
 
 #[tokio::test]

@@ -356,6 +356,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn any_parameters_arrive_with_their_metadata(
             written in prop::collection::hash_map("[a-z\u{1}\"]{0,6}", json_value(), 0..5),

@@ -213,6 +213,8 @@ fn a_batch_beyond_its_limit_is_not_read_to_its_end() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
         let _ = Message::parse(&bytes.into());

@@ -233,6 +233,8 @@ fn a_server_compares_what_was_sent() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_text_survives_its_header(value: String) {
         let header = encode_value(&value);

@@ -112,6 +112,8 @@ fn the_next_run_keeps_answers_and_steps_and_asks_anew() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_flipped_bit_is_noticed(plain: Vec<u8>, nonce: [u8; 24], at: prop::sample::Index, bit in 0..8_u8) {
         use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};

@@ -283,6 +283,8 @@ prop_compose! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_tool_survives_in_any_member_order(tool in tools()) {
         let text = serde_json::to_string(&tool).unwrap();

@@ -3,6 +3,8 @@
 //! On a pipe a request is polled once where it was read, because most handlers are done then. One that blocks its
 //! thread holds up everything behind it. So a route whose first poll took long twice is remembered, and gets a task
 //! from then on. Twice, because the first call of a route also makes what is made once, like its schema.
+//!
+//! The time is that of the runtime: where that is paused, no poll takes any.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -10,9 +12,10 @@ use std::{
         PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use tokio::time::Instant;
 use toolwire_protocol::Method;
 
 use crate::Context;

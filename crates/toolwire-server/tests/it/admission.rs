@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, time::Instant};
 use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, engine::EndsAt, tool};
 use toolwire_transport::memory;
 
-use crate::wire::{PATIENCE, Wire, modern, request};
+use crate::wire::{Wire, modern, request, until};
 
 /// What handlers tell the tests, and what they wait for.
 #[derive(Clone)]
@@ -55,16 +55,6 @@ fn server(limits: Limits) -> (Server, Stage) {
         .build()
         .unwrap();
     (server, stage)
-}
-
-/// Waits for something that happens in another task.
-async fn until(condition: impl Fn() -> bool) {
-    let happened = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, happened).await.expect("it did not happen");
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ async fn pages(wire: &mut Wire) -> Vec<Vec<String>> {
         let answer = listed(wire, cursor.as_ref()).await;
         let items = answer["result"]["resources"].as_array().unwrap_or_else(|| panic!("{answer}"));
         pages.push(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect());
+        assert!(pages.len() < 100, "the pages have no end");
         cursor = answer["result"].get("nextCursor").cloned();
         if cursor.is_none() {
             return pages;

@@ -11,7 +11,7 @@ use toolwire_server::{
 };
 use toolwire_transport::memory;
 
-use crate::wire::{Wire, modern, request};
+use crate::wire::{Wire, modern, request, until};
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -150,9 +150,7 @@ async fn a_modern_listener_hears_what_its_filter_names() {
 async fn a_subscriber_who_reads_nothing_keeps_a_bounded_number() {
     let server = server();
     let _silent = Wire::legacy(&server, "2025-11-25").await;
-    while server.notify().custom("acme/x", &json!({})).unwrap() == 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| server.notify().custom("acme/x", &json!({})) == Ok(1)).await;
     // None of the tasks runs meanwhile: what is taken is what is kept.
     let kept = (0..10_000).filter(|_| server.notify().custom("acme/x", &json!({})) == Ok(1)).count();
     assert!((1..=64).contains(&kept), "{kept}");

@@ -1,6 +1,6 @@
 //! A client that writes and reads raw messages.
 
-use std::time::Duration;
+use std::{panic::Location, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -12,6 +12,21 @@ use toolwire_transport::{
 
 /// The timeout for everything that a test expects to happen at once, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that happens in another task, where no message tells of it.
+#[track_caller]
+pub(crate) fn until(condition: impl Fn() -> bool) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        let happened = async {
+            while !condition() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, happened).await;
+        assert!(waited.is_ok(), "what was waited for at {caller} did not happen");
+    }
+}
 
 pub(crate) struct Wire {
     source: <Memory as Duplex>::Source,

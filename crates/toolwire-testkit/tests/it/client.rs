@@ -201,9 +201,11 @@ async fn gives_up_and_cancels_when_the_server_takes_too_long() {
         // Not before, because a socket takes its time.
         tokio::time::pause();
         let error = call.await.unwrap().unwrap_err();
+        let took = before.elapsed();
         tokio::time::resume();
         assert_eq!((error.kind(), error.delivery()), (ErrorKind::Timeout, Delivery::Unknown));
-        assert_eq!(before.elapsed().as_secs(), 7);
+        // The part before the pause may have taken longer than usual.
+        assert!((7..25).contains(&took.as_secs()), "{took:?}");
         dropped.acquire().await.unwrap().forget();
     })
     .await;

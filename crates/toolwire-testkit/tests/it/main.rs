@@ -34,7 +34,7 @@ mod unix;
 #[path = "../../examples/stdio_server/sample.rs"]
 mod sample;
 
-use std::time::Duration;
+use std::{panic::Location, time::Duration};
 
 use serde_json::Value;
 use toolwire_protocol::Version;
@@ -42,6 +42,21 @@ use toolwire_server::Server;
 
 /// The timeout for everything that a test expects to happen at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that happens in another task, where no message tells of it.
+#[track_caller]
+fn until(condition: impl Fn() -> bool) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        let happened = async {
+            while !condition() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, happened).await;
+        assert!(waited.is_ok(), "what was waited for at {caller} did not happen");
+    }
+}
 
 /// The names (or URIs) of a list.
 fn names(list: &Value, member: &str) -> Vec<String> {

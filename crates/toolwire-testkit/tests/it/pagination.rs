@@ -31,6 +31,7 @@ async fn pages(wire: &mut Wire, method: &str, member: &str, key: &str) -> Vec<Ve
     loop {
         let reply = wire.request(method, params).await;
         pages.push(names(&reply.result()[member], key));
+        assert!(pages.len() < 100, "the pages have no end");
         match reply.result().get("nextCursor") {
             Some(Value::String(cursor)) => params = json!({ "cursor": cursor }),
             Some(other) => panic!("not a cursor: {other}"),

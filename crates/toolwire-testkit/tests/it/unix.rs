@@ -22,7 +22,7 @@ use toolwire_protocol::Version;
 use toolwire_server::{Limits, Server, tool};
 use toolwire_transport::UnixSocket;
 
-use crate::PATIENCE;
+use crate::{PATIENCE, until};
 
 /// A server at a socket of its own, and the tool's permits.
 struct Served {
@@ -138,9 +138,7 @@ async fn shutting_down_lets_running_requests_finish_and_takes_no_new_ones() {
     let waiting = tokio::spawn(async move { client.call("wait", json!({})).await.unwrap().text() });
     served.started.acquire().await.unwrap().forget();
     served.server.shutdown();
-    while served.socket.path().exists() {
-        tokio::task::yield_now().await;
-    }
+    until(|| !served.socket.path().exists()).await;
     assert!(UnixStream::connect(served.socket.path()).await.is_err());
     served.permits.add_permits(1);
     assert_eq!(waiting.await.unwrap(), "waited");

@@ -15,7 +15,7 @@ use crate::duplex::{BoxFuture, Diagnostics};
 use crate::lock::lock;
 
 /// How long to wait for the end of a process whose output has ended, before saying that it still runs.
-const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the supervisor is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,18 +51,20 @@ pub(super) struct Shared {
     pub(super) input: ChildInput,
     pub(super) wish: watch::Sender<Wish>,
     pub(super) life: watch::Sender<Life>,
+    exit_patience: Duration,
     stderr: Mutex<StderrTail>,
     junk: Mutex<Junk>,
 }
 
 impl Shared {
-    pub(super) fn new(command: String, group: Group, input: ChildInput) -> Self {
+    pub(super) fn new(command: String, group: Group, input: ChildInput, exit_patience: Duration) -> Self {
         Self {
             command,
             group,
             input,
             wish: watch::Sender::new(Wish::Run),
             life: watch::Sender::new(Life::Running),
+            exit_patience,
             stderr: Mutex::default(),
             junk: Mutex::default(),
         }
@@ -192,7 +194,7 @@ impl ChildHandle {
     }
 
     async fn explain(&self) -> String {
-        let mut text = match tokio::time::timeout(EXIT_PATIENCE, self.wait()).await {
+        let mut text = match tokio::time::timeout(self.0.exit_patience, self.wait()).await {
             Ok(report) => report.to_string(),
             Err(_) => self.still_running(),
         };

@@ -14,7 +14,7 @@ use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 
 use super::Child;
 use super::group::Group;
-use super::handle::{KillOnDrop, Shared};
+use super::handle::{EXIT_PATIENCE, KillOnDrop, Shared};
 use super::spawn_error::SpawnError;
 use super::stderr::{Listener, follow};
 use super::stdin::ChildInput;
@@ -46,6 +46,7 @@ pub struct ChildProcess {
     command: Command,
     listener: Option<Listener>,
     grace: Grace,
+    exit_patience: Duration,
     max_message_bytes: usize,
 }
 
@@ -56,6 +57,7 @@ impl ChildProcess {
             command: Command::new(program),
             listener: None,
             grace: Grace { stdin: DEFAULT_STDIN_GRACE, term: DEFAULT_TERM_GRACE },
+            exit_patience: EXIT_PATIENCE,
             max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES,
         }
     }
@@ -125,6 +127,17 @@ impl ChildProcess {
         self
     }
 
+    /// Sets how long to wait for the end of the child after its output has ended, before saying that it still runs; one
+    /// second otherwise.
+    ///
+    /// For tests: it does not matter to a child that ends.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn exit_patience(mut self, patience: Duration) -> Self {
+        self.exit_patience = patience;
+        self
+    }
+
     /// Sets the longest message that is received.
     ///
     /// In the worst case the read buffer takes about twice as much memory.
@@ -154,7 +167,8 @@ impl ChildProcess {
             return Err(io::Error::other("the child process came without its pipes"));
         };
         let input = ChildInput::new(stdin);
-        let shared = Arc::new(Shared::new(command, Group::of(process.id()), input.clone()));
+        let shared =
+            Arc::new(Shared::new(command, Group::of(process.id()), input.clone(), self.exit_patience));
         let lines = Lines::new(stdout, input).max_message_bytes(self.max_message_bytes);
         let listening = Arc::clone(&shared);
         let listener = self.listener.clone();

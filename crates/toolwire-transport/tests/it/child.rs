@@ -1,20 +1,26 @@
 //! Talking to a child process.
 
+use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use toolwire_transport::child::{Ending, JUNK_LINES, SpawnError};
 use toolwire_transport::{ChildProcess, Duplex, ReceiveError, Sink, Source};
 
-use crate::{receive_many, send_many};
+use crate::{PATIENCE, receive_many, send_many};
+
+/// A child with time to end by itself.
+pub(crate) fn patient(program: impl AsRef<OsStr>) -> ChildProcess {
+    ChildProcess::command(program).stdin_grace(PATIENCE).exit_patience(PATIENCE)
+}
 
 pub(crate) fn shell(script: &str) -> ChildProcess {
-    ChildProcess::command("sh").arg("-c").arg(script)
+    patient("sh").arg("-c").arg(script)
 }
 
 #[tokio::test]
 async fn both_ways_at_once() {
-    let child = ChildProcess::command("cat").spawn().unwrap();
+    let child = patient("cat").spawn().unwrap();
     let handle = child.handle();
     let (source, sink) = child.split();
     let sending = tokio::spawn(send_many(sink));

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use toolwire_transport::child::Ending;
 use toolwire_transport::{Child, Duplex, Sink, Source};
 
-use crate::child::shell;
+use crate::{PATIENCE, child::shell};
 
 /// A server that starts a process of its own, says both numbers, and ignores what it is told to.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo \"[{}, $$, $!]\"; while :; do sleep 1000; done";
@@ -32,7 +32,7 @@ fn runs(process: Pid) -> bool {
 
 /// Signals are delivered in their own time, so this looks for a while.
 fn assert_end(processes: &[Pid]) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while processes.iter().any(|process| runs(*process)) {
         assert!(Instant::now() < deadline, "a process survived: {processes:?}");
         std::thread::sleep(Duration::from_millis(5));
@@ -78,7 +78,7 @@ async fn an_exit_code_is_reported() {
 
 #[tokio::test]
 async fn a_child_that_only_closed_its_output_is_said_to_run() {
-    let child = shell("echo closing >&2; exec >&-; cat >/dev/null").spawn().unwrap();
+    let child = shell("echo closing >&2; exec >&-; cat >/dev/null").exit_patience(SHORT).spawn().unwrap();
     let diagnostics = child.diagnostics().unwrap();
     let (mut source, _sink) = child.split();
     assert!(source.receive().await.unwrap().is_none());
@@ -129,7 +129,7 @@ async fn what_an_ended_server_leaves_behind_is_ended_too() {
 #[tokio::test]
 async fn term_comes_after_the_first_grace() {
     let script = "trap 'echo told >&2; exit 5' TERM; echo '[{}]'; while :; do sleep 0.01; done";
-    let child = shell(script).stdin_grace(SHORT).spawn().unwrap();
+    let child = shell(script).stdin_grace(SHORT).term_grace(PATIENCE).spawn().unwrap();
     let handle = child.handle();
     let (mut source, _sink) = child.split();
     source.receive().await.unwrap().unwrap();

@@ -15,8 +15,15 @@ mod stdio;
 #[cfg(all(unix, feature = "unix"))]
 mod unix;
 
+#[cfg(all(unix, feature = "child"))]
+use std::time::Duration;
+
 use bytes::Bytes;
 use toolwire_transport::{Sink, Source};
+
+/// The timeout for everything that a test expects to happen at once, even on a busy machine.
+#[cfg(all(unix, feature = "child"))]
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The n-th of many large messages, different from all others.
 fn large(number: usize) -> Bytes {

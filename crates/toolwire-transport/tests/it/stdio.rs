@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use bytes::Bytes;
 use toolwire_transport::child::Ending;
-use toolwire_transport::{ChildProcess, Duplex, Sink, Source};
+use toolwire_transport::{Duplex, Sink, Source};
 
-use crate::{receive_many, send_many};
+use crate::{child::patient, receive_many, send_many};
 
 fn echo() -> PathBuf {
     let test = std::env::current_exe().unwrap();
@@ -22,7 +22,7 @@ fn echo() -> PathBuf {
 
 #[tokio::test]
 async fn printing_does_not_break_the_stream() {
-    let child = ChildProcess::command(echo()).spawn().unwrap();
+    let child = patient(echo()).spawn().unwrap();
     let handle = child.handle();
     let (mut source, mut sink) = child.split();
     sink.send(Bytes::from_static(b"{\"a\":1}")).await.unwrap();
@@ -45,7 +45,7 @@ async fn printing_does_not_break_the_stream() {
 
 #[tokio::test]
 async fn both_ways_at_once() {
-    let child = ChildProcess::command(echo()).spawn().unwrap();
+    let child = patient(echo()).spawn().unwrap();
     let handle = child.handle();
     let (source, sink) = child.split();
     let sending = tokio::spawn(send_many(sink));

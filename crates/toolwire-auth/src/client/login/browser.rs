@@ -254,14 +254,18 @@ mod tests {
 
     #[test]
     fn a_port_is_given_back_when_the_login_ends() {
-        let free = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap().local_addr().unwrap().port();
-        let redirect = format!("http://127.0.0.1:{free}/back");
+        // Reserves a port: listeners can share it with a socket that does not listen.
+        let reserved = tokio::net::TcpSocket::new_v4().unwrap();
+        reserved.set_reuseaddr(true).unwrap();
+        reserved.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let redirect = format!("http://127.0.0.1:{}/back", reserved.local_addr().unwrap().port());
         let browser = Browser::loopback().redirects([redirect.clone()]);
         let redirects = browser.prepare().unwrap();
         assert!(browser.prepare().is_err());
         browser.done(&redirects);
         assert_eq!(browser.prepare().unwrap().used, redirect);
     }
+
     #[tokio::test]
     async fn a_login_can_ask_twice() {
         let browser = Browser::loopback().redirects(["http://127.0.0.1/back"]);

@@ -44,7 +44,7 @@ fn claims() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_one_signs_the_other_accepts(claims in claims(), kid in any::<Option<String>>(), which in 0..SHARED.len()) {

@@ -24,6 +24,7 @@ use crate::{
     session, target,
     terminal::Terminal,
     trust::Gate,
+    waits,
 };
 use live::Live;
 use row::Row;
@@ -74,7 +75,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { hosts: Vec::new(), no_connect: false, trust: false, timeout: TIMEOUT }
+        Self { hosts: Vec::new(), no_connect: false, trust: false, timeout: waits::stretched(TIMEOUT) }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::{
     session,
     target::{Address, Target, TargetOptions},
     terminal::Terminal,
+    waits,
 };
 use times::Times;
 
@@ -133,7 +134,7 @@ fn transport(target: &Target, client: &Client) -> &'static str {
 /// Tries each era, and each version of the legacy one if that is spoken at all.
 async fn attempts(target: &Target, start: Duration) -> Vec<Attempt> {
     // A server that has just answered within `start` is not slow; it is silent because it does not understand.
-    let patience = PATIENCE.max(start.saturating_mul(2)).min(target.timeout);
+    let patience = waits::stretched(PATIENCE).max(start.saturating_mul(2)).min(target.timeout);
     let target = Target { timeout: patience, ..target.clone() };
     let (modern, legacy) = tokio::join!(
         attempt(&target, Era::Modern, Some(Version::LATEST)),

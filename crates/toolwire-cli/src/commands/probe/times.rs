@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolwire::{Client, Era};
 
+use crate::waits;
+
 /// How many answers are measured.
 const ANSWERS: usize = 10;
 
@@ -30,7 +32,7 @@ impl Times {
             Era::Legacy => "ping",
         };
         let mut times = Self { method, ..Self::default() };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + waits::stretched(PATIENCE);
         while times.sorted.len() < ANSWERS && Instant::now() < deadline {
             let begun = Instant::now();
             match client.raw().request(method, json!({})).await {

@@ -24,7 +24,7 @@ fn a_device_that_asks_too_often_waits_longer_and_ends_with_its_code() {
     let world = World::new();
     // Six seconds after it was told to slow down, the code would be over: it does not even ask.
     world.state().device_answers = vec!["slow_down"];
-    world.state().device_code = json!({ "expires_in": 5 });
+    world.state().device_code = json!({ "expires_in": 6 });
     let ended = log_in(&world);
     assert_eq!(ended.status.code(), Some(3), "{ended:?}");
     assert!(ended.stderr.contains("error[login-refused]"), "{}", ended.stderr);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::{World, json_of};
 use crate::{
-    fake_web::{FakeWeb, response, server_at},
+    fake_web::{FakeWeb, refusing, response, server_at},
     home::Home,
     program::Ended,
 };
@@ -180,14 +180,14 @@ fn the_way_to_a_login_is_told_and_nothing_is_written() {
 
 #[test]
 fn why_an_issuer_cannot_be_asked_is_told() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_bound, issuer) = refusing();
     let web = FakeWeb::start(move |asked| {
         let host = asked
             .head
             .lines()
             .find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned))?;
         let document = json!({
-            "resource": format!("http://{host}/mcp"), "authorization_servers": [format!("http://{nobody}")],
+            "resource": format!("http://{host}/mcp"), "authorization_servers": [format!("http://{issuer}")],
         });
         Some(match asked.line.split(' ').nth(1).unwrap() {
             "/mcp" => response("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", ""),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::world::World;
-use crate::program::Ended;
+use crate::program::{Ended, wait_until};
 
 fn credentials(world: &World) -> PathBuf {
     let folder = fs::read_dir(world.home.path(".local/share/toolwire/auth/credentials")).unwrap();
@@ -128,10 +128,10 @@ fn a_program_that_is_killed_while_it_renews_leaves_the_old_login_whole_and_unloc
     let file = credentials(&world);
     let before = fs::read(&file).unwrap();
     let mut child = world.home.toolwire(&["call", &world.server, "whoami"]).spawn().unwrap();
-    while world.state().count("hung") == 0 {
+    wait_until("the issuer is asked for a renewal", || {
         assert!(child.try_wait().unwrap().is_none(), "it has ended by itself");
-        std::thread::yield_now();
-    }
+        world.state().count("hung") > 0
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(fs::read(&file).unwrap(), before);

@@ -1,7 +1,7 @@
 //! Logging in and out, and what the other commands make of it.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::Write,
     process::Stdio,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::{person, world::World};
-use crate::program::{Ended, finish};
+use crate::program::{Ended, finish, lines};
 
 /// There are four ports for the answers of browsers, and other tests want some, too.
 static PORTS: Mutex<()> = Mutex::new(());
@@ -192,7 +192,7 @@ fn without_a_screen_and_devices_the_answer_is_pasted() {
     let world = World::new();
     let mut command = world.home.toolwire(&["login", &world.server]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = lines(child.stderr.take().unwrap());
     let page = lines.find(|line| line.contains("/authorize?")).unwrap();
     let back = person::answer(page.trim());
     // Something else first, which is not taken for the answer.

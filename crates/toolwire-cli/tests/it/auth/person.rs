@@ -1,12 +1,12 @@
 //! A person with a browser: this very test program, which goes where it is sent and agrees to everything.
 
 use std::{
-    fs,
     io::{Read, Write},
     net::TcpStream,
-    os::unix::fs::PermissionsExt,
     path::Path,
 };
+
+use crate::program::write_executable;
 
 const PAGE: &str = "TOOLWIRE_TEST_PAGE";
 
@@ -18,8 +18,7 @@ pub(crate) fn browser(folder: &Path) -> String {
         "#!/bin/sh\n{PAGE}=\"$1\" exec '{}' --exact auth::person::goes_where_it_is_sent\n",
         program.display()
     );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    write_executable(&script, &text);
     script.display().to_string()
 }
 

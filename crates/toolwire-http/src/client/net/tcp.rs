@@ -131,7 +131,7 @@ fn settle(stream: &TcpStream) {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -149,12 +149,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_refuses_is_followed_by_the_next() {
-        let (gone, there) = (
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-        );
-        let addresses = vec![gone.local_addr().unwrap(), there.local_addr().unwrap()];
-        drop(gone);
+        // It is bound and does not listen.
+        let refusing = TcpSocket::new_v4().unwrap();
+        refusing.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addresses = vec![refusing.local_addr().unwrap(), there.local_addr().unwrap()];
         let stream = first_of(addresses.clone()).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), there.local_addr().unwrap());
         let error = first_of(addresses[..1].to_vec()).await.unwrap_err();

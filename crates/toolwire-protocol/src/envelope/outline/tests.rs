@@ -113,6 +113,8 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn it_agrees_with_the_parser_of_whole_messages(
         members in prop::collection::vec((0_usize..7, value()), 0..6),

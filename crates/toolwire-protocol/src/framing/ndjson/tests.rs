@@ -131,6 +131,8 @@ fn pretty_printed_json_becomes_one_line() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_split_of_the_input_gives_the_same_lines(
         pieces in prop::collection::vec("[ab \r\n]{0,9}", 0..12),

@@ -163,6 +163,8 @@ fn comments_are_skipped_even_with_line_breaks() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_split_of_the_input_gives_the_same_events(
         pieces in prop::collection::vec("(data: ?|id: ?|retry:1|event:|[ab:\r\n\u{FEFF}]){0,5}", 0..12),

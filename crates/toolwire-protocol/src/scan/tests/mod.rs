@@ -350,6 +350,8 @@ fn nearly_json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn it_agrees_with_serde_json(text in nearly_json()) {
         agrees(&text);

@@ -176,6 +176,8 @@ fn the_work_is_bounded_by_template_and_uri() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_was_expanded_is_matched(
         segment in "\\PC{1,6}", name in "\\PC{1,6}", path in "[a-z/]{1,8}",

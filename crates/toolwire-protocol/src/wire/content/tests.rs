@@ -195,6 +195,8 @@ fn blocks() -> impl Strategy<Value = Content> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_content_survives_in_any_member_order(block in blocks()) {
         let text = serde_json::to_string(&block).unwrap();

@@ -2,13 +2,13 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use toolwire_store::{Advance, Claim, KeyId, Lease, TaskId, TaskNote};
+use toolwire_store::{Advance, Claim, KeyId, Lease, Store, TaskId, TaskNote};
 
 use super::{
     Backend,
     kit::{
-        Case, LATE, LONG, SHORT, all_at_once, claim, clients, create, done, is_lost, ms, now, parked, record,
-        renew, token, write,
+        Case, LATE, LONG, SHORT, TooLate, all_at_once, claim, clients, create, done, in_time, is_lost, ms,
+        now, parked, record, renew, sweep, token, write,
     },
 };
 
@@ -33,6 +33,7 @@ pub async fn rule_04_a_task_is_given_to_one_node(backend: &dyn Backend) {
                 assert!(got.len() <= 1 + number, "no more than was asked for");
                 nothing = if got.is_empty() { nothing + 1 } else { 0 };
                 mine.extend(got.into_iter().map(|claimed| claimed.lease.id));
+                assert!(mine.len() <= 100, "some were given to one node again and again");
             }
             mine
         }
@@ -152,7 +153,7 @@ pub async fn rule_06_a_write_with_an_older_fence_or_another_token_is_lost(backen
     (task.keep, task.ttl) = (Duration::from_millis(50), Duration::from_millis(100));
     let expired = create(&store, task).await.1.expect("a lease");
     backend.pass(Duration::from_millis(150)).await;
-    while store.tasks().sweep(100).await.expect("a sweep") > 0 {}
+    sweep(&store).await;
     assert!(is_lost(&store, &expired, 1, record("late")).await, "it has expired");
     assert!(!renew(&store, &expired, LONG).await);
 }
@@ -164,35 +165,40 @@ pub async fn rule_06_a_write_with_an_older_fence_or_another_token_is_lost(backen
 /// When the backend does not keep it.
 pub async fn rule_07_a_lease_that_is_renewed_is_never_given_away(backend: &dyn Backend) {
     let store = backend.connect().await;
+    in_time(async |short| is_renewed(backend, &store, short).await).await;
+}
+
+async fn is_renewed(backend: &dyn Backend, store: &Store, short: Duration) -> Result<(), TooLate> {
     let case = Case::new();
-    let lease = case.begin(&store, SHORT * 4).await;
+    let lease = case.begin(store, short * 4).await;
     for _ in 0..8 {
-        backend.pass(SHORT / 2).await;
-        let until = now(&store).await + ms(SHORT * 4);
-        assert!(renew(&store, &lease, SHORT * 4).await, "it was renewed in time");
-        case.claims_nothing_before(&store, until).await;
+        backend.pass(short / 2).await;
+        let until = now(store).await + ms(short * 4);
+        assert!(renew(store, &lease, short * 4).await, "it was renewed in time");
+        case.claims_nothing_before(store, until).await?;
     }
-    let second = case.claim_within(backend, &store, SHORT * 4 + LATE, SHORT).await;
+    let second = case.claim_within(backend, store, short * 4 + LATE, short).await;
     assert_eq!(second.attempt, 2);
     // The third waits half a lease longer.
-    let due = second.now_ms + ms(SHORT) + ms(SHORT / 2);
-    backend.pass(SHORT + SHORT / 4).await;
-    case.claims_nothing_before(&store, due).await;
-    let third = case.claim_within(backend, &store, SHORT + LATE, SHORT).await;
+    let due = second.now_ms + ms(short) + ms(short / 2);
+    backend.pass(short + short / 4).await;
+    case.claims_nothing_before(store, due).await?;
+    let third = case.claim_within(backend, store, short + LATE, short).await;
     assert_eq!(third.attempt, 3);
     // With progress there is nothing to wait for.
-    write(&store, &third.lease, 1, record("progress")).await;
-    let fourth = case.claim_within(backend, &store, SHORT + LATE, LONG).await;
+    write(store, &third.lease, 1, record("progress")).await;
+    let fourth = case.claim_within(backend, store, short + LATE, LONG).await;
     assert_eq!(fourth.attempt, 1, "it counts from the last entry on");
     assert!(fourth.lease.fence > third.lease.fence);
     // Giving back is no attempt, and waits for nothing.
-    write(&store, &fourth.lease, 1, Advance::Release).await;
-    let fifth = claim(&store, &case.claim(1, SHORT)).await.pop().expect("it is ready at once");
+    write(store, &fourth.lease, 1, Advance::Release).await;
+    let fifth = claim(store, &case.claim(1, short)).await.pop().expect("it is ready at once");
     assert_eq!(fifth.attempt, 1);
     // A lease that is over holds as long as nobody else has come.
-    backend.pass(SHORT + Duration::from_millis(20)).await;
-    assert!(renew(&store, &fifth.lease, LONG).await);
-    write(&store, &fifth.lease, 1, record("more")).await;
+    backend.pass(short + Duration::from_millis(20)).await;
+    assert!(renew(store, &fifth.lease, LONG).await);
+    write(store, &fifth.lease, 1, record("more")).await;
+    Ok(())
 }
 
 /// A park with `wake` can be claimed at its time ± 1 s, also after the store was restarted.
@@ -200,23 +206,28 @@ pub async fn rule_07_a_lease_that_is_renewed_is_never_given_away(backend: &dyn B
 /// # Panics
 /// When the backend does not keep it.
 pub async fn rule_12_a_timer_is_due_at_its_time(backend: &dyn Backend) {
+    for restart in [false, true] {
+        in_time(async |short| is_due(backend, restart, short).await).await;
+    }
+}
+
+async fn is_due(backend: &dyn Backend, restart: bool, short: Duration) -> Result<(), TooLate> {
     let mut store = backend.connect().await;
     let case = Case::new();
-    for restart in [false, true] {
-        let lease = case.begin(&store, LONG).await;
-        let mut park = parked(&[]);
-        park.wake = Some(SHORT * 2);
-        let before = now(&store).await;
-        write(&store, &lease, 1, Advance::Park(park)).await;
-        case.claims_nothing_before(&store, before + ms(SHORT * 2)).await;
-        backend.pass(SHORT).await;
-        case.claims_nothing_before(&store, before + ms(SHORT * 2)).await;
-        if restart && backend.restart().await {
-            store = backend.connect().await;
-            case.claims_nothing_before(&store, before + ms(SHORT * 2)).await;
-        }
-        let woken = case.claim_within(backend, &store, SHORT + LATE, LONG).await;
-        assert_eq!((woken.lease.id, woken.attempt), (lease.id, 1));
-        write(&store, &woken.lease, 1, done()).await;
+    let lease = case.begin(&store, LONG).await;
+    let mut park = parked(&[]);
+    park.wake = Some(short * 2);
+    let due = now(&store).await + ms(short * 2);
+    write(&store, &lease, 1, Advance::Park(park)).await;
+    case.claims_nothing_before(&store, due).await?;
+    backend.pass(short).await;
+    case.claims_nothing_before(&store, due).await?;
+    if restart && backend.restart().await {
+        store = backend.connect().await;
+        case.claims_nothing_before(&store, due).await?;
     }
+    let woken = case.claim_within(backend, &store, short + LATE, LONG).await;
+    assert_eq!((woken.lease.id, woken.attempt), (lease.id, 1));
+    write(&store, &woken.lease, 1, done()).await;
+    Ok(())
 }

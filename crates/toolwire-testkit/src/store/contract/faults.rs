@@ -1,6 +1,6 @@
 //! Rules about what goes wrong.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use toolwire_store::{Advance, Finish, NewTask, OpenQuestion, Outcome, Store, StoreError, TaskNote, limits};
 
@@ -10,6 +10,7 @@ use super::{
         Case, LONG, all_at_once, answer, claim, clients, create, done, is_lost, json, note, parked, record,
         renew, step, write,
     },
+    within,
 };
 
 /// Every call ends within its timeout (5 s) with `Unavailable`; repeating one whose outcome is unknown does no harm.
@@ -51,22 +52,24 @@ pub async fn rule_22_every_call_ends_and_can_be_repeated(backend: &dyn Backend) 
 }
 
 async fn ends_in_time(store: &Store, case: &Case, task: &NewTask) {
-    let began = Instant::now();
     let lease = task.lease.map(|lease| toolwire_store::Lease { id: task.id, fence: 1, token: lease.token });
     let lease = lease.expect("a lease");
     let claim = case.claim(1, LONG);
-    let (created, viewed, claimed, written, answered) = tokio::join!(
-        store.tasks().create(case.task()),
-        store.tasks().view(&case.owner, &task.id),
-        store.tasks().claim(&claim),
-        store.tasks().advance(&lease, 9, record("x")),
-        store.tasks().answer(&case.owner, &task.id, vec![answer("k")]),
-    );
+    let calls = async {
+        tokio::join!(
+            store.tasks().create(case.task()),
+            store.tasks().view(&case.owner, &task.id),
+            store.tasks().claim(&claim),
+            store.tasks().advance(&lease, 9, record("x")),
+            store.tasks().answer(&case.owner, &task.id, vec![answer("k")]),
+        )
+    };
+    let ended = within(Duration::from_secs(6), calls).await;
+    let (created, viewed, claimed, written, answered) = ended.expect("every call ends within 5 s");
     let errors = [created.err(), viewed.err(), claimed.err(), written.err(), answered.err()];
     for error in errors {
         assert!(error.as_ref().is_some_and(StoreError::is_unavailable), "{error:?}");
     }
-    assert!(began.elapsed() < Duration::from_secs(6), "it took {:?}", began.elapsed());
 }
 
 /// A store that comes back works again without a restart of its users.
@@ -92,14 +95,15 @@ pub async fn rule_23_a_store_that_comes_back_works_again(backend: &dyn Backend) 
     }
 }
 
-/// The same client works again within some seconds.
+/// Waits until the same client works again, which has to happen within some seconds.
 async fn comes_back(backend: &dyn Backend, store: &Store, case: &Case) {
-    let began = Instant::now();
-    loop {
+    const TRIES: u32 = 20;
+    for tried in 1.. {
         match store.tasks().create(case.task()).await {
             Ok(_) => break,
-            Err(error) if error.is_unavailable() && began.elapsed() < Duration::from_secs(10) => {
-                backend.pass(Duration::from_millis(100)).await;
+            // They are counted because a busy machine may do nothing for some seconds.
+            Err(error) if error.is_unavailable() && tried < TRIES => {
+                backend.pass(Duration::from_millis(500)).await;
             }
             Err(error) => panic!("it does not come back: {error}"),
         }

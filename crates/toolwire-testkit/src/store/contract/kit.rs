@@ -2,7 +2,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use toolwire_protocol::{RawJson, Version};
@@ -14,10 +14,12 @@ use toolwire_store::{
 use super::Backend;
 
 /// Long enough that no rule sees its end.
-pub(super) const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(600);
+/// The time after which a rule that waits for something has failed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// A lease whose end is waited for.
 pub(super) const SHORT: Duration = Duration::from_millis(400);
-/// How late things may be.
+/// The most by which things may be late, by the time of the store.
 pub(super) const LATE: Duration = Duration::from_secs(1);
 /// How often something is looked at that is waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -105,25 +107,71 @@ impl Case {
         within: Duration,
         lease: Duration,
     ) -> Claimed {
-        let deadline = now(store).await + ms(within);
+        let (began, deadline) = (Instant::now(), now(store).await + ms(within));
         loop {
+            // Taken before the claim: what is asked for after the deadline has to be there.
+            let asked = now(store).await;
             let claimed = claim(store, &self.claim(1, lease)).await.pop();
             if let Some(claimed) = claimed {
                 return claimed;
             }
-            assert!(now(store).await <= deadline, "nothing could be claimed within {within:?}");
+            assert!(asked <= deadline, "nothing could be claimed within {within:?}");
+            assert!(began.elapsed() < within + PATIENCE, "the time of the store does not pass");
             backend.pass(LOOK).await;
         }
     }
 
-    /// Asserts that nothing can be claimed, as long as it is not later than `before`.
-    pub(super) async fn claims_nothing_before(&self, store: &Store, before_ms: u64) {
+    /// Asserts that nothing can be claimed before this time.
+    ///
+    /// # Errors
+    /// When something was claimed, but not before this time.
+    pub(super) async fn claims_nothing_before(&self, store: &Store, before_ms: u64) -> Result<(), TooLate> {
         let claimed = claim(store, &self.claim(10, LONG)).await;
-        // Where time passes by itself, the look may have come too late.
-        if now(store).await < before_ms {
-            assert!(claimed.is_empty(), "it was claimed too early: {claimed:?}");
+        if claimed.is_empty() {
+            return Ok(());
+        }
+        assert!(now(store).await >= before_ms, "it was claimed too early: {claimed:?}");
+        Err(TooLate)
+    }
+}
+
+/// The error of a check that came too late to show anything, as it may where time passes by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooLate;
+
+/// Makes a check whose times are multiples of the one that it is given: [`SHORT`], and twice as much after each time
+/// that it came too late.
+pub(super) async fn in_time(check: impl AsyncFn(Duration) -> Result<(), TooLate>) {
+    const TRIES: u32 = 5;
+    for doubled in 0..TRIES {
+        if check(SHORT * 2_u32.pow(doubled)).await.is_ok() {
+            return;
         }
     }
+    panic!("the machine was too slow {TRIES} times, with longer times each time");
+}
+
+/// Lets time pass until the store shows this time.
+pub(super) async fn pass_until(backend: &dyn Backend, store: &Store, time_ms: u64) {
+    let began = Instant::now();
+    loop {
+        let left = time_ms.saturating_sub(now(store).await);
+        if left == 0 {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "the time of the store does not pass");
+        backend.pass(Duration::from_millis(left)).await;
+    }
+}
+
+/// Removes all that has expired.
+pub(super) async fn sweep(store: &Store) {
+    for _ in 0..1000 {
+        if store.tasks().sweep(100).await.expect("a sweep") == 0 {
+            return;
+        }
+    }
+    panic!("there is always something left to sweep");
 }
 
 pub(super) async fn create(store: &Store, task: NewTask) -> (TaskView, Option<Lease>) {

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! or, for a part of a store, by calling single rules with [`check`]. The rules wait by [`Backend::pass`], a few seconds
-//! each at most. What only some backends can do (be restarted, be cut off) is left out for the others.
+//! each; on a machine that is too busy for that, some try again with longer times. What only some backends can do (be
+//! restarted, be cut off) is left out for the others.
 
 pub mod answers;
 pub mod claims;
@@ -127,6 +128,20 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     runtime.block_on(async { rule(&make().await).await });
+}
+
+/// The output of a future, or `None` if it takes longer than this. A pause of the whole machine counts little, however
+/// long it is: the time is waited for in sixty parts, after each of which the future has a turn.
+#[doc(hidden)]
+pub async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
+    const PARTS: u32 = 60;
+    let mut future = std::pin::pin!(future);
+    for _ in 0..PARTS {
+        if let Ok(output) = tokio::time::timeout(time / PARTS, future.as_mut()).await {
+            return Some(output);
+        }
+    }
+    None
 }
 
 /// Makes a test of each rule of the contract of stores, on a [`Backend`](crate::store::contract::Backend) that the

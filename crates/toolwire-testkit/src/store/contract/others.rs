@@ -1,13 +1,16 @@
 //! Rules about sessions, wakes and nonces.
 
-use std::time::Duration;
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use toolwire_protocol::Version;
 use toolwire_store::{Quota, SessionRecord, StoreError, Topic, Wake};
 
 use super::{
     Backend, Cut,
-    kit::{Case, LATE, LONG, SHORT, all_at_once, clients, create, json, node, random, session},
+    kit::{Case, LATE, LONG, PATIENCE, SHORT, all_at_once, clients, create, json, node, random, session},
 };
 
 /// `put` with a stale `expect` is `Conflict`; a removed session stays removed for its idle time.
@@ -42,7 +45,6 @@ pub async fn rule_19_a_session_is_replaced_only_by_who_knows_it(backend: &dyn Ba
     let touched = sessions.get(&key).await.expect("a look").expect("it is there");
     assert_eq!((touched.rev, touched.seen, touched.uris.len()), (next, 9, 2));
 
-    sessions.touch(&[(key, 0)], SHORT * 2).await.expect("a touch");
     assert!(sessions.remove(&key).await.expect("a removal"));
     assert!(!sessions.remove(&key).await.expect("a removal"), "once");
     sessions.touch(&[(key, 0)], LONG).await.expect("a touch");
@@ -84,28 +86,31 @@ pub async fn rule_20_a_wake_comes_after_its_write_is_visible(backend: &dyn Backe
     }
     let mut wakes = there.bus().listen();
     let case = Case::new();
-    let mut heard = 0;
-    for _ in 0..10 {
+    let (mut made, mut heard, began) = (HashSet::new(), 0, Instant::now());
+    while made.len() < 10 || (heard == 0 && began.elapsed() < PATIENCE) {
         let id = create(&here, case.task()).await.0.head.id;
+        made.insert(id);
         while let Ok(Some(wake)) = tokio::time::timeout(LATE, wakes.next()).await {
             match wake {
-                Wake::Topic(Topic::Task { id: woken, .. }) if woken == id => {
-                    assert_eq!(case.view(&there, &id).await.head.id, id, "it is visible");
+                // It may come late, and be about one of those before.
+                Wake::Topic(Topic::Task { id: woken, .. }) if made.contains(&woken) => {
+                    assert_eq!(case.view(&there, &woken).await.head.id, woken, "it is visible");
                     heard += 1;
-                    break;
+                    if woken == id {
+                        break;
+                    }
                 }
                 _ => {}
             }
         }
-        here.tasks().cancel(&case.owner, &id, toolwire_store::TaskNote::default()).await.expect("a cancel");
     }
-    assert!(heard > 0, "one of ten, at least");
+    assert!(heard > 0, "one of {}, at least", made.len());
     here.bus().wake(&[Topic::Ready, Topic::Session(session())]).await.expect("a wake");
     if backend.cut_off(Cut::Closed).await {
         backend.heal().await;
         // Whatever was waiting before the cut comes first; after it nothing but the gap.
         let mut gap = false;
-        while let Ok(Some(wake)) = tokio::time::timeout(LONG, wakes.next()).await {
+        while let Ok(Some(wake)) = tokio::time::timeout(PATIENCE, wakes.next()).await {
             gap |= wake == Wake::Gap;
             if gap {
                 break;
@@ -130,7 +135,7 @@ pub async fn rule_21_a_nonce_is_taken_once(backend: &dyn Backend) {
         assert_eq!(taken.await.into_iter().filter(|taken| *taken).count(), 1);
     }
     let (by, nonce) = (Quota::from_bytes(random()), random());
-    assert!(clients[0].nonces().consume(&by, nonce, SHORT).await.expect("an answer"));
-    assert!(!clients[1].nonces().consume(&by, nonce, SHORT).await.expect("an answer"));
-    assert!(clients[1].nonces().consume(&by, random(), SHORT).await.expect("an answer"));
+    assert!(clients[0].nonces().consume(&by, nonce, LONG).await.expect("an answer"));
+    assert!(!clients[1].nonces().consume(&by, nonce, LONG).await.expect("an answer"));
+    assert!(clients[1].nonces().consume(&by, random(), LONG).await.expect("an answer"));
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use toolwire_protocol::wire::TaskStatus;
-use toolwire_store::{Advance, Owner, StoreError, TaskId, TaskNote};
+use toolwire_store::{Advance, Owner, Store, StoreError, TaskId, TaskNote};
 
 use super::{
     Backend,
     kit::{
-        Case, LATE, LONG, SHORT, all_at_once, answer, clients, create, done, is_lost, parked, random, record,
-        write,
+        Case, LATE, LONG, SHORT, TooLate, all_at_once, answer, clients, create, done, in_time, is_lost, ms,
+        now, parked, random, record, sweep, write,
     },
 };
 
@@ -20,32 +20,43 @@ use super::{
 /// When the backend does not keep it.
 pub async fn rule_01_what_was_created_is_seen_everywhere_and_only_once(backend: &dyn Backend) {
     let (here, there) = (backend.connect().await, backend.connect().await);
+    in_time(async |short| is_created_once(backend, &here, &there, short).await).await;
+}
+
+async fn is_created_once(
+    backend: &dyn Backend,
+    here: &Store,
+    there: &Store,
+    short: Duration,
+) -> Result<(), TooLate> {
     let case = Case::new();
-    let task = case.leased(SHORT);
-    let (made, lease) = create(&here, task.clone()).await;
+    let task = case.leased(short);
+    let (made, lease) = create(here, task.clone()).await;
     let lease = lease.expect("it was asked for");
     assert_eq!((made.head.id, made.head.status), (task.id, TaskStatus::Working));
     assert_eq!((made.head.tool.as_str(), made.head.poll_ms), (case.tool.as_str(), 1000));
-    let seen = case.view(&there, &task.id).await;
+    let seen = case.view(there, &task.id).await;
     assert_eq!((seen.head.rev, seen.head.created_ms), (made.head.rev, made.head.created_ms));
 
-    backend.pass(SHORT / 2).await;
-    let (again, renewed) = create(&there, task.clone()).await;
+    backend.pass(short / 2).await;
+    let leased_until = now(here).await + ms(short);
+    let (again, renewed) = create(there, task.clone()).await;
     assert_eq!((again.head.rev, again.head.created_ms), (made.head.rev, made.head.created_ms));
     assert_eq!(renewed, Some(lease), "it is the same lease");
     let list = here.tasks().list(&case.owner, None, 10).await.expect("a list");
     assert_eq!(list.len(), 1, "it is one task");
-    case.claims_nothing_before(&here, super::kit::now(&here).await + super::kit::ms(SHORT / 4)).await;
+    case.claims_nothing_before(here, leased_until).await?;
 
-    let taken = case.claim_within(backend, &there, SHORT + LATE, LONG).await;
-    let (_, not_mine) = create(&here, task.clone()).await;
+    let taken = case.claim_within(backend, there, short + LATE, LONG).await;
+    let (_, not_mine) = create(here, task.clone()).await;
     assert_eq!(not_mine, None, "somebody else has it");
-    assert!(is_lost(&here, &lease, 1, record("late")).await);
-    write(&there, &taken.lease, 1, record("first")).await;
+    assert!(is_lost(here, &lease, 1, record("late")).await);
+    write(there, &taken.lease, 1, record("first")).await;
 
     let mut stolen = task;
     stolen.owner = Owner::Principal(random());
     assert!(matches!(here.tasks().create(stolen).await, Err(StoreError::Conflict)));
+    Ok(())
 }
 
 /// Beyond `limit` open tasks of one quota `create` is `Full`, counted atomically, also among concurrent ones; end,
@@ -96,7 +107,7 @@ pub async fn rule_02_open_tasks_of_a_quota_are_limited_and_counted_once(backend:
     assert!(another(10).await.is_none(), "a cancel counts once");
     write(store, &parks, 1, Advance::Park(parked(&["never answered"]))).await;
     backend.pass(SHORT + Duration::from_millis(50)).await;
-    while store.tasks().sweep(100).await.expect("a sweep") > 0 {}
+    sweep(store).await;
     assert!(another(10).await.is_some(), "one has expired");
     assert!(another(10).await.is_none(), "an expiry counts once");
 
@@ -172,6 +183,7 @@ pub async fn rule_14_pages_are_complete_and_stable(backend: &dyn Backend) {
         let Some(last) = page.last() else { break };
         after = Some((last.created_ms, last.id));
         seen.extend(page.iter().map(|head| head.id));
+        assert!(seen.len() <= 100, "the pages have no end");
         // Between two pages some are deleted, sometimes the last one of the page, and others are added.
         for lease in go.drain(..go.len().min(2)) {
             write(&store, &lease, 1, done()).await;
@@ -180,7 +192,7 @@ pub async fn rule_14_pages_are_complete_and_stable(backend: &dyn Backend) {
             write(&store, &lease, 1, done()).await;
         }
         backend.pass(Duration::from_millis(50)).await;
-        while store.tasks().sweep(100).await.expect("a sweep") > 0 {}
+        sweep(&store).await;
         create(&store, case.task()).await;
     }
     let kept: Vec<TaskId> = seen.iter().copied().filter(|id| stay.contains(id)).collect();

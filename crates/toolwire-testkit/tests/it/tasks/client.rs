@@ -1,18 +1,14 @@
 //! Tasks through Toolwire's own client, over every link: one test for both eras.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use toolwire_client::{Client, ElicitReply, ErrorKind, Observed, Started, TaskHandle};
 use toolwire_protocol::wire::TaskStatus;
 
 use super::*;
-use crate::PATIENCE;
 
 fn both_eras() -> Matrix {
     Matrix::clients().since(CORE)
@@ -173,12 +169,7 @@ async fn cancelling_ends_the_work_and_so_does_dropping_a_call_but_not_a_handle()
 }
 
 async fn is_set(flag: &AtomicBool) {
-    let set = async {
-        while !flag.swap(false, Ordering::AcqRel) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, set).await.unwrap();
+    crate::until(|| flag.swap(false, Ordering::AcqRel)).await;
 }
 
 #[tokio::test]

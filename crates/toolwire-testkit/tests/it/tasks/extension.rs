@@ -83,12 +83,10 @@ async fn a_question_that_is_asked_again_has_another_key() {
             update["inputResponses"] =
                 json!({ "depth": { "action": "accept", "content": { "depth": "deep" } } });
             wire.request("tasks/update", update.clone()).await.result();
-            let again = loop {
-                let now = until(&mut wire, &task, "input_required").await;
-                if now["inputRequests"].get("depth").is_none() {
-                    break now;
-                }
+            let is_asked_again = |now: &Value| {
+                now["status"] == "input_required" && now["inputRequests"].get("depth").is_none()
             };
+            let again = until_it(&mut wire, &task, is_asked_again).await;
             assert!(again["inputRequests"]["depth#2"].is_object(), "{again}");
             update["inputResponses"] = json!({ "depth": depth(1), "depth#2": depth(2) });
             wire.request("tasks/update", update).await.result();

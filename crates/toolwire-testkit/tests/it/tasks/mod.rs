@@ -9,6 +9,8 @@ mod extension;
 mod links;
 mod push;
 
+use std::time::Instant;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,6 +19,8 @@ use toolwire_server::{
     Args, BoxError, Context, Json, Limits, Progress, Server, ServerBuilder, TaskPolicy, ToolError, tool,
 };
 use toolwire_testkit::{Matrix, Setup, Wire};
+
+use crate::PATIENCE;
 
 /// The revision that has tasks in its core.
 const CORE: Version = Version::V2025_11_25;
@@ -112,13 +116,20 @@ fn id(task: &Value) -> Value {
 
 /// Asks for a task until it has this status.
 async fn until(wire: &mut Wire, task: &Value, status: &str) -> Value {
+    until_it(wire, task, |now| now["status"] == status).await
+}
+
+/// Asks for a task until this is true of it.
+async fn until_it(wire: &mut Wire, task: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
+    let began = Instant::now();
     loop {
         let reply = wire.request("tasks/get", id(task)).await;
         let now = reply.result();
-        if now["status"] == status {
+        if wanted(now) {
             return now.clone();
         }
         assert!(["working", "input_required"].contains(&now["status"].as_str().unwrap()), "{now}");
+        assert!(began.elapsed() < PATIENCE, "the task does not become what is waited for: {now}");
         tokio::task::yield_now().await;
     }
 }

@@ -14,7 +14,7 @@ use toolwire::{
 };
 
 use super::{Guest, Tour, ensure, thousands, unexpected};
-use crate::{commands::demo::page::Answer, failure::Result};
+use crate::{commands::demo::page::Answer, failure::Result, waits};
 
 /// How many calls a crowd makes at once. A client may have 4096 under way.
 const CROWD: usize = 1_000;
@@ -139,7 +139,7 @@ pub(super) async fn note<W: Write>(tour: &mut Tour<'_, W>) -> Result<()> {
 }
 
 async fn hears_of_resources(listener: &mut Listener) -> Result<()> {
-    let change = tokio::time::timeout(PATIENCE, listener.next()).await;
+    let change = tokio::time::timeout(waits::stretched(PATIENCE), listener.next()).await;
     match change.map_err(|_| unexpected("nobody said that the list has changed"))? {
         Some(Change::Resources) => Ok(()),
         other => Err(unexpected(format!("expected a change of the resources, heard {other:?}"))),

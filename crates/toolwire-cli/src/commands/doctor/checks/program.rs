@@ -12,6 +12,7 @@ use super::{
 use crate::{
     failure::Code,
     target::{Address, shell_word, whole_line},
+    waits,
 };
 
 /// The program can be started.
@@ -142,10 +143,11 @@ pub(super) fn start(case: &Case) -> Vec<Finding> {
     let Some(talk) = case.talk() else { return Vec::new() };
     // The time that a client waits for an answer in vain is not that of the start.
     let first = if talk.silent_on_discover { talk.took } else { talk.first };
-    if first <= SLOW_START {
+    let limit = waits::stretched(SLOW_START);
+    if first <= limit {
         return Vec::new();
     }
-    let slow = talk.took > SLOW_START;
+    let slow = talk.took > limit;
     let summary = if slow {
         format!("the first answer took {:.1} s", talk.took.as_secs_f64())
     } else {

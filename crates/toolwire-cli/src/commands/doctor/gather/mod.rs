@@ -12,7 +12,7 @@ use std::{
 use toolwire::{
     Client,
     auth::client::AuthError,
-    client::{ClientLimits, EraChoice, ErrorKind, PageOf, Pages},
+    client::{EraChoice, ErrorKind, PageOf, Pages},
     http::client::fetch::Fetcher,
     protocol::{Feature, probe::ProbeLink},
     transport::child::ChildHandle,
@@ -27,7 +27,7 @@ use crate::{
     failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
     terminal::seconds,
-    tools,
+    tools, waits,
 };
 
 /// How long the end of a child is waited for, when its connection is gone.
@@ -148,7 +148,7 @@ impl Children {
         let handles = self.handles();
         let Some(last) = handles.last() else { return Child::default() };
         // A process that has just crashed has not always been buried yet.
-        let report = tokio::time::timeout(LAST_WORDS, last.wait());
+        let report = tokio::time::timeout(waits::stretched(LAST_WORDS), last.wait());
         let report = if ended { report.await.ok() } else { None };
         let junk = last.junk();
         Child {
@@ -239,7 +239,7 @@ impl Lists<'_> {
 /// when it has been started before.
 async fn again(target: &Target, talk: &mut Talk) {
     let modern = !talk.version.has(Feature::Handshake);
-    let waited = !modern && talk.took >= ClientLimits::default().probe_timeout;
+    let waited = !modern && talk.took >= target::probe_timeout();
     if target.era != EraChoice::Auto || talk.sse || !(modern || waited) {
         return;
     }
@@ -261,7 +261,7 @@ async fn again(target: &Target, talk: &mut Talk) {
 /// Whether a server that needs this long to start leaves `server/discover` unanswered, which only a second attempt
 /// can tell from a slow first start.
 async fn is_silent(target: &Target, start: Duration) -> bool {
-    let timeout = target.timeout.min(ClientLimits::default().probe_timeout + start);
+    let timeout = target.timeout.min(target::probe_timeout() + start);
     let target = Target { timeout, ..target.clone() };
     match connect(&target, EraChoice::Modern, &Children::default()).await {
         Ok(client) => {

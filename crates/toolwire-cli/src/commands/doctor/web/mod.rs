@@ -16,7 +16,7 @@ pub(crate) use fault::Fault;
 pub(crate) use proxy::proxy;
 
 use super::finding::shortened;
-use crate::target::Remote;
+use crate::{target::Remote, waits};
 
 /// How long one look may take at most.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -170,7 +170,7 @@ struct Viewer {
 
 impl Viewer {
     fn new(patience: Duration) -> Self {
-        Self { fetcher: Fetcher::new(), patience: patience.min(PATIENCE) }
+        Self { fetcher: Fetcher::new(), patience: patience.min(waits::stretched(PATIENCE)) }
     }
 
     /// The same address with the other scheme, if something answers there. Headers stay here: they may be secrets.
