@@ -18,6 +18,7 @@ mod edges;
 mod eras;
 mod features;
 mod fuzz;
+mod install;
 mod interop;
 mod invariants;
 mod licences;

@@ -1,8 +1,9 @@
 //! Where the words of a step go: to the terminal, or to a log while another step has the terminal.
 
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -16,6 +17,15 @@ macro_rules! say {
     ($($word:tt)*) => { $crate::output::line(&format!($($word)*)) };
 }
 pub(crate) use say;
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
 
 /// Writes one line.
 #[expect(clippy::print_stdout, reason = "a command line program talks to its user")]

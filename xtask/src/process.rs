@@ -263,8 +263,9 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{LAST_OUTPUT, Program};
+    use super::Program;
 
+    /// A test that waits longer than this has failed. What should have ended goes on for longer.
     const LONG: Duration = Duration::from_mins(1);
 
     #[test]
@@ -295,20 +296,21 @@ mod tests {
     #[test]
     fn a_program_past_its_limit_is_stopped_with_its_children() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let mut program = Program::new("sh", Duration::from_millis(200)).args(["-c", "sleep 60 & sleep 60"]);
+        let mut program =
+            Program::new("sh", Duration::from_millis(200)).args(["-c", "sleep 600 & sleep 600"]);
         program.command.stdout(writer);
         let error = program.run().unwrap_err();
         assert!(error.contains("was stopped after 200ms"), "{error}");
         // Every process of the group holds the pipe open, so its end is the end of them all.
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
-        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+        assert_eq!(receiver.recv_timeout(LONG), Ok(true));
     }
 
     #[test]
     fn a_service_announces_itself_and_ends_when_dropped() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let mut program = Program::new("sh", LONG).args(["-c", "echo ready; exec sleep 60"]);
+        let mut program = Program::new("sh", LONG).args(["-c", "echo ready; exec sleep 600"]);
         program.command.stderr(writer);
         let service = program.serve().unwrap();
         assert_eq!(service.announced(), "ready");
@@ -316,14 +318,14 @@ mod tests {
         // The pipe is held open by the service alone.
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
-        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+        assert_eq!(receiver.recv_timeout(LONG), Ok(true));
     }
 
     #[test]
     fn a_program_in_the_background_writes_to_its_log_and_ends_when_dropped() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let log = std::os::fd::OwnedFd::from(writer).into();
-        let program = Program::new("sh", LONG).args(["-c", "echo begun; exec sleep 60"]);
+        let program = Program::new("sh", LONG).args(["-c", "echo begun; exec sleep 600"]);
         let mut background = program.background(&log).unwrap();
         drop(log);
         let mut said = [0; 6];
@@ -332,7 +334,7 @@ mod tests {
         drop(background);
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(reader.read_to_end(&mut Vec::new()).is_ok()));
-        assert_eq!(receiver.recv_timeout(LAST_OUTPUT), Ok(true));
+        assert_eq!(receiver.recv_timeout(LONG), Ok(true));
     }
 
     #[test]

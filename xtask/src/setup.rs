@@ -31,6 +31,14 @@ pub(crate) fn run() -> Result<bool, String> {
 
 /// Returns the names of the packages that are not on this machine.
 fn missing() -> Vec<&'static str> {
-    let packages = PACKAGES.iter().copied().flatten();
-    packages.filter(|package| (package.find)().is_none()).map(|package| package.name).collect()
+    packages().filter(|package| (package.find)().is_none()).map(|package| package.name).collect()
+}
+
+/// Returns the names of all packages that steps need.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    packages().map(|package| package.name)
+}
+
+fn packages() -> impl Iterator<Item = &'static Package> {
+    PACKAGES.iter().copied().flatten()
 }

@@ -33,6 +33,9 @@ pub(crate) fn check() -> Outcome {
     let budgets = Budgets::read(&root())?;
     let counts = gungraun::count(&root())?;
     say!("{}", budgets.table(&counts, &[]));
+    for warning in budgets.warnings(&counts) {
+        say!("{warning}");
+    }
     none(&budgets.violations(&counts))
 }
 

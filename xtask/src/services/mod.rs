@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::debian::Package;
+use crate::output::hex;
 use crate::process::{Background, Program};
 use crate::steps::Stop;
 use crate::workspace::{Workspace, root};
@@ -145,14 +146,10 @@ fn version(program: &Path) -> Result<String, String> {
 
 /// A password that nobody else on this machine knows.
 fn password() -> Result<String, String> {
-    use std::fmt::Write;
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
     read.map_err(|error| format!("/dev/urandom: {error}"))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(hex(&bytes))
 }
 
 /// The user of this process; root may not run every server.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::outcome::{Ended, limit_flaky};
 use super::retry::{self, Parts};
-use super::{Crates, Lane, Step, Work};
+use super::{Lane, Scope, Step, Work};
 use crate::output::{self, say};
 
 /// A step that has done its work.
@@ -22,28 +22,27 @@ struct Done {
     time: Duration,
 }
 
-/// Runs the steps and returns how each ended, in the order given; those that can do their work for some crates do it
-/// for `crates`. A failed step does not keep the next from running.
-pub(super) fn run(steps: &[&Step], crates: Crates<'_>, logs: &Path) -> Result<Vec<Ended>, String> {
+/// Runs the steps and returns how each ended, in the order given. A failed step does not keep the next from running.
+pub(super) fn run(steps: &[&Step], scope: Scope<'_>, logs: &Path) -> Result<Vec<Ended>, String> {
     let in_lane =
         |lane: Lane| steps.iter().copied().filter(move |step| step.lane == lane).collect::<Vec<_>>();
     let (main, beside) = (in_lane(Lane::Main), in_lane(Lane::Beside));
     let done = if main.is_empty() || beside.is_empty() {
-        main.into_iter().chain(beside).map(|step| live(step, crates)).collect()
+        main.into_iter().chain(beside).map(|step| live(step, scope)).collect()
     } else {
         fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
-        thread::scope(|scope| {
-            scope.spawn(|| prepare(steps, logs));
+        thread::scope(|threads| {
+            threads.spawn(|| prepare(steps, logs));
             let beside =
-                scope.spawn(|| beside.into_iter().map(|step| aside(step, crates, logs)).collect::<Vec<_>>());
-            let mut done: Vec<Done> = main.into_iter().map(|step| live(step, crates)).collect();
+                threads.spawn(|| beside.into_iter().map(|step| aside(step, scope, logs)).collect::<Vec<_>>());
+            let mut done: Vec<Done> = main.into_iter().map(|step| live(step, scope)).collect();
             done.extend(beside.join().map_err(|_| "the steps beside the others have panicked".to_owned())?);
             Ok::<_, String>(done)
         })?
     };
     // The scope has waited for the downloads as well: nothing runs beside these.
     let mut ended: Vec<Ended> = done.into_iter().map(settled).collect();
-    ended.extend(in_lane(Lane::Alone).into_iter().map(|step| settled(live(step, crates))));
+    ended.extend(in_lane(Lane::Alone).into_iter().map(|step| settled(live(step, scope))));
     let place = |name: &str| steps.iter().position(|step| step.name == name);
     ended.sort_by_key(|step| place(step.name));
     limit_flaky(&mut ended);
@@ -51,18 +50,18 @@ pub(super) fn run(steps: &[&Step], crates: Crates<'_>, logs: &Path) -> Result<Ve
 }
 
 /// Runs a step that has the terminal.
-fn live(step: &Step, crates: Crates<'_>) -> Done {
+fn live(step: &Step, scope: Scope<'_>) -> Done {
     say!("\n=== {}: {}", step.name, step.about);
-    let done = timed(step, crates);
+    let done = timed(step, scope);
     tell(&done.parts);
     done
 }
 
 /// Runs a step whose words are kept until it has ended.
-fn aside(step: &Step, crates: Crates<'_>, logs: &Path) -> Done {
+fn aside(step: &Step, scope: Scope<'_>, logs: &Path) -> Done {
     let path = logs.join(format!("{}.log", step.name));
     let done = match File::create(&path) {
-        Ok(log) => output::logged(log, || timed(step, crates)),
+        Ok(log) => output::logged(log, || timed(step, scope)),
         Err(error) => {
             let reason = format!("{}: {error}", path.display());
             Done { name: step.name, parts: Err(reason.into()), time: Duration::ZERO }
@@ -82,12 +81,12 @@ fn show(step: &Step, log: &PathBuf, done: &Done) {
     say!("\n=== {}: {} (ran beside the others)\n{}{reason}", step.name, step.about, said.trim_end());
 }
 
-fn timed(step: &Step, crates: Crates<'_>) -> Done {
+fn timed(step: &Step, scope: Scope<'_>) -> Done {
     let start = Instant::now();
     let parts = match step.work {
         Work::Whole(work) => work().map(|()| vec![]),
         Work::Parts(work) => work(),
-        Work::ByCrate(work) => work(crates),
+        Work::Tests(work) => work(scope),
     };
     Done { name: step.name, parts, time: start.elapsed() }
 }
@@ -139,7 +138,7 @@ mod tests {
     fn names(steps: &[&Step]) -> Vec<(&'static str, bool)> {
         let first = steps.first().map_or("none", |step| step.name);
         let logs = std::env::temp_dir().join(format!("xtask-lanes-{}-{first}", std::process::id()));
-        let ended = run(steps, None, &logs).unwrap();
+        let ended = run(steps, Scope::default(), &logs).unwrap();
         // A run without two lanes needs no logs.
         let _ = fs::remove_dir_all(&logs);
         ended.iter().map(|ended| (ended.name, ended.outcome.is_ok())).collect()

@@ -4,6 +4,7 @@ mod lanes;
 mod outcome;
 mod retry;
 mod selection;
+mod stamps;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 pub(crate) use outcome::{Outcome, Stop};
 pub(crate) use retry::{Failure, Parts};
 pub(crate) use selection::Selection;
+use stamps::{Stamps, Unchanged};
 
 use crate::changed::Change;
 use crate::output::say;
@@ -18,15 +20,15 @@ use crate::process::Program;
 use crate::programs::{self, SHARED};
 use crate::workspace::{Workspace, root};
 use crate::{
-    api, authorization, bench, browser, conformance, deny, documents, edges, eras, features, fuzz, interop,
-    invariants, licences, machine, platforms, registry, rustdoc, schemas, screens, stores, suites,
+    api, authorization, bench, browser, conformance, deny, documents, edges, eras, features, fuzz, install,
+    interop, invariants, licences, machine, platforms, registry, rustdoc, schemas, screens, stores, suites,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
 const LIMIT: Duration = Duration::from_mins(45);
 
-/// How large the released program may be.
-const MAX_PROGRAM_BYTES: u64 = 20 * 1024 * 1024;
+/// The variable in which tests that generate their inputs find a seed.
+const SEED: &str = "PROPTEST_RNG_SEED";
 
 /// One step: a name for `--only`, a line for people, and the work.
 pub(crate) struct Step {
@@ -38,11 +40,20 @@ pub(crate) struct Step {
     concerned: Option<fn(&Change) -> bool>,
     /// Downloads what the work needs, long before it does.
     prepare: Option<fn() -> Result<(), String>>,
+    /// The files that it reads beside those that all read. `None` if it is repeated whatever the files are, because
+    /// something else decides as well.
+    reads: Option<&'static [&'static str]>,
     work: Work,
 }
 
-/// The crates that a run is about; `None` is all of them.
-type Crates<'a> = Option<&'a BTreeSet<String>>;
+/// The tests that a run makes, and how.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scope<'a> {
+    /// The crates whose tests run; `None` is all of them.
+    crates: Option<&'a BTreeSet<String>>,
+    /// The seed of tests that generate their inputs.
+    seed: u64,
+}
 
 /// The work of a step.
 #[derive(Clone, Copy)]
@@ -51,8 +62,8 @@ enum Work {
     Whole(fn() -> Outcome),
     /// Work with parts that can be tried again.
     Parts(fn() -> Parts),
-    /// Work with parts that can be tried again, done for the crates that the run is about.
-    ByCrate(fn(Crates<'_>) -> Parts),
+    /// Work with parts that can be tried again, done for the tests that the run makes.
+    Tests(fn(Scope<'_>) -> Parts),
 }
 
 /// The smallest run that a step belongs to.
@@ -91,7 +102,7 @@ const STEPS: &[Step] = &[
     Step::main("lint", "clippy, warnings are errors", lint).concerning(Change::always),
     Step::main("schemas", "the official schemas are there for the tests", schemas::run)
         .concerning(Change::code),
-    Step::new("test", "unit, integration and macro tests", Work::ByCrate(test)).concerning(Change::code),
+    Step::new("test", "unit, integration and macro tests", Work::Tests(test)).concerning(Change::code),
     Step::main("doctest", "examples in documentation and README", doctest)
         .concerning(Change::code_or_documents),
     Step::main("rustdoc", "documentation builds, warnings are errors", rustdoc::pages)
@@ -100,21 +111,29 @@ const STEPS: &[Step] = &[
     Step::beside("facade", "features that users choose together build", features::usual)
         .concerning(Change::code),
     Step::beside("fuzz-build", "the fuzz targets compile", fuzz::compiles).concerning(Change::fuzz_targets),
-    Step::main("features", "every feature builds alone", features::each).only_with_all(),
+    Step::main("features", "every feature builds alone", features::each)
+        .only_with_all()
+        .reading(&["benchmarks", "conformance"]),
     Step::beside("deny", "crates in use have texts of licences and sources we accept", deny::check)
         .prepared(deny::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["deny.toml"]),
     Step::beside("advisories", "no crate in use has a known fault", deny::advisories).only_with_all(),
-    Step::beside("install", "the program installs, and is small", install).only_with_all(),
+    Step::beside("install", "the program installs, and is small", install::run)
+        .only_with_all()
+        .reading(&["benchmarks/size.txt"]),
     Step::beside("budgets", "the hot path takes no more instructions than it may", bench::check)
         .prepared(bench::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["benchmarks"]),
     Step::beside("fuzz", "every fuzz target holds for some seconds", fuzz::check)
         .prepared(fuzz::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["fuzz"]),
     Step::beside("platforms", "everything compiles for Windows and macOS", platforms::run)
         .prepared(platforms::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["benchmarks", "conformance"]),
     Step::alone("demo", "the tour ends well", demo).concerning(Change::program),
     Step::alone("screens", "documents show what the program says", screens::check)
         .concerning(Change::program_or_documents),
@@ -130,18 +149,30 @@ const STEPS: &[Step] = &[
         .prepared(registry::prepare)
         .only_with_all(),
     Step::alone("stores", "the stores keep their contract on SQLite, Redis and Postgres", stores::run)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&[]),
     Step::alone("browser", "pages of other origins in Chromium", browser::run)
         .prepared(browser::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["browser"]),
     Step::alone("authorization", "logins at a real provider by a person in Chromium", authorization::run)
         .prepared(authorization::prepare)
-        .only_with_all(),
+        .only_with_all()
+        .reading(&["authorization"]),
 ];
 
 impl Step {
     const fn new(name: &'static str, about: &'static str, work: Work) -> Self {
-        Self { name, about, run: Run::Change, lane: Lane::Main, concerned: None, prepare: None, work }
+        Self {
+            name,
+            about,
+            run: Run::Change,
+            lane: Lane::Main,
+            concerned: None,
+            prepare: None,
+            reads: None,
+            work,
+        }
     }
 
     const fn main(name: &'static str, about: &'static str, work: fn() -> Outcome) -> Self {
@@ -169,6 +200,10 @@ impl Step {
         Self { concerned: Some(concerned), ..self }
     }
 
+    const fn reading(self, files: &'static [&'static str]) -> Self {
+        Self { reads: Some(files), ..self }
+    }
+
     const fn only_with_all(self) -> Self {
         Self { run: Run::Release, ..self }
     }
@@ -186,14 +221,26 @@ pub(crate) fn list() {
 
 /// Runs the steps and returns whether none of them failed. A failed step does not keep the next from running.
 pub(crate) fn run(selection: &Selection) -> Result<bool, String> {
-    let steps = selection.steps()?;
+    let mut steps = selection.steps()?;
     let target = Workspace::read(&root())?.target;
     machine::check(&root(), &target, selection.space())?;
     let logs = target.join("steps");
     let start = Instant::now();
-    let ended = lanes::run(&steps, selection.crates(), &logs)?;
+    let stamps = Stamps::of(&steps, &root());
+    let unchanged: Vec<Unchanged> = match &stamps {
+        Some(stamps) if *selection == Selection::All => {
+            steps.iter().filter_map(|step| stamps.unchanged(step)).collect()
+        }
+        _ => vec![],
+    };
+    steps.retain(|step| unchanged.iter().all(|it| it.name != step.name));
+    let ended = lanes::run(&steps, selection.scope(), &logs)?;
+    if let Some(stamps) = stamps {
+        stamps.update(&steps, &ended);
+    }
     let (larger, left_out) = selection.left_out();
-    say!("\n=== summary\n{}", outcome::summary(&ended, start.elapsed(), (larger, &left_out)));
+    let table = outcome::summary(&ended, &unchanged, start.elapsed(), (larger, &left_out));
+    say!("\n=== summary\n{table}");
     Ok(!ended.iter().any(|step| matches!(step.outcome, Err(Stop::Failed(_)))))
 }
 
@@ -212,10 +259,10 @@ fn lint() -> Outcome {
     Ok(())
 }
 
-fn test(crates: Crates<'_>) -> Parts {
+fn test(Scope { crates, seed }: Scope<'_>) -> Parts {
     // Some tests start examples as programs of their own, and cargo builds those only when it is asked to.
     programs::build()?;
-    suites::run(|package| crates.is_none_or(|crates| crates.contains(package)), &[])
+    suites::run(|package| crates.is_none_or(|crates| crates.contains(package)), &[(SEED, &seed.to_string())])
 }
 
 fn doctest() -> Outcome {
@@ -234,22 +281,6 @@ fn documents() -> Outcome {
 fn demo() -> Outcome {
     let program = programs::build()?.join(format!("toolwire{}", std::env::consts::EXE_SUFFIX));
     Ok(Program::new(program, LIMIT).args(["demo", "--once"]).run()?)
-}
-
-/// Installs the program as its users do, below the target folder.
-fn install() -> Outcome {
-    let place = Workspace::read(&root())?.target.join("installed");
-    let shown = place.display().to_string();
-    cargo(&["install", "--path", "crates/toolwire-cli", "--locked", "--force", "--root", &shown]).run()?;
-    let program = place.join("bin").join(format!("toolwire{}", std::env::consts::EXE_SUFFIX));
-    let version = Program::new(&program, LIMIT).args(["--version"]).successful_output()?;
-    let bytes = std::fs::metadata(&program).map_err(|error| format!("{shown}: {error}"))?.len();
-    say!("{}: {bytes} bytes", version.trim());
-    if bytes <= MAX_PROGRAM_BYTES {
-        Ok(())
-    } else {
-        Err(format!("the program has {bytes} bytes, more than {MAX_PROGRAM_BYTES}").into())
-    }
 }
 
 /// Fails if there are faults, one sentence each.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::retry::{Flaky, indented};
+use super::stamps::Unchanged;
 
 /// The most flaky parts of steps that a run may have and still pass.
 const MOST_FLAKY: usize = 3;
@@ -72,10 +73,15 @@ pub(super) fn limit_flaky(ended: &mut [Ended]) {
 }
 
 /// Returns the table of a run: a line per step, the total time, what is flaky, the steps left out if any with the run
-/// that makes them, and the counts.
+/// that makes them, and the counts. A step that is unchanged is not counted.
 ///
 /// The counts are a line of their own in the form that readers of test output know.
-pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str, &[&str])) -> String {
+pub(super) fn summary(
+    ended: &[Ended],
+    unchanged: &[Unchanged],
+    time: Duration,
+    (larger, left_out): (&str, &[&str]),
+) -> String {
     let mut counts = [0; 3];
     let mut lines = Vec::new();
     for step in ended {
@@ -89,6 +95,9 @@ pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str
         let reason = reason.lines().next().unwrap_or_default();
         let line = format!("{word:<6}{:<14}{:>7.1} s  {reason}", step.name, step.time.as_secs_f32());
         lines.push(line.trim_end().to_owned());
+    }
+    for Unchanged { name, passed } in unchanged {
+        lines.push(format!("same  {name:<14}{:>9}  unchanged: passed with these files at {passed}", ""));
     }
     lines.push(format!("{:<6}{:<14}{:>7.1} s", "", "total", time.as_secs_f32()));
     let flaky: Vec<&Flaky> = ended.iter().flat_map(|step| &step.flaky).collect();
@@ -110,7 +119,7 @@ pub(super) fn summary(ended: &[Ended], time: Duration, (larger, left_out): (&str
 mod tests {
     use std::time::Duration;
 
-    use super::{Ended, Flaky, MOST_FLAKY, Outcome, Stop, limit_flaky, summary};
+    use super::{Ended, Flaky, MOST_FLAKY, Outcome, Stop, Unchanged, limit_flaky, summary};
 
     #[test]
     fn what_was_not_checked_is_not_passed() {
@@ -127,13 +136,23 @@ mod tests {
                         skip  three             1.5 s  no valgrind: install it\n      \
                         total            60.0 s\n\
                         1 passed, 1 failed, 1 skipped";
-        assert_eq!(summary(&steps, Duration::from_mins(1), ("", &[])), expected);
+        assert_eq!(summary(&steps, &[], Duration::from_mins(1), ("", &[])), expected);
+    }
+
+    #[test]
+    fn unchanged_steps_are_named_and_not_counted() {
+        let unchanged = [Unchanged { name: "fuzz", passed: "2026-11-19 14:02".to_owned() }];
+        let text = summary(&[], &unchanged, Duration::ZERO, ("--all", &[]));
+        let expected = "same  fuzz                     unchanged: passed with these files at 2026-11-19 14:02\n      \
+                        total             0.0 s\n\
+                        0 passed, 0 failed, 0 skipped";
+        assert_eq!(text, expected);
     }
 
     #[test]
     fn steps_left_out_are_named_before_the_counts() {
         let ends = |left_out: &[&str], end: &str| {
-            let text = summary(&[], Duration::ZERO, ("--all", left_out));
+            let text = summary(&[], &[], Duration::ZERO, ("--all", left_out));
             assert!(text.ends_with(end), "{text}");
         };
         ends(&["fuzz", "install"], "\n2 more steps with --all: fuzz, install\n0 passed, 0 failed, 0 skipped");
@@ -144,7 +163,7 @@ mod tests {
     fn flaky_parts_are_named_with_their_output_and_counted() {
         let flaky = Flaky { name: "a test".to_owned(), output: "it was late\nby much".to_owned() };
         let step = Ended { name: "one", outcome: Ok(()), flaky: vec![flaky], time: Duration::ZERO };
-        let text = summary(&[step], Duration::ZERO, ("", &[]));
+        let text = summary(&[step], &[], Duration::ZERO, ("", &[]));
         let expected = "FLAKY a test\n      it was late\n      by much\n\
                         1 flaky: failed once, then passed: a defect to mend next\n\
                         1 passed, 0 failed, 0 skipped";

@@ -1,8 +1,8 @@
 //! The choice of the steps that a run consists of.
 
-use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 
-use super::{Run, STEPS, Step};
+use super::{Run, STEPS, Scope, Step};
 use crate::changed::Change;
 use crate::machine;
 
@@ -57,11 +57,14 @@ impl Selection {
         }
     }
 
-    /// Returns the crates whose tests are to run, or `None` for all.
-    pub(super) fn crates(&self) -> Option<&BTreeSet<String>> {
+    /// Returns the tests that this run makes.
+    ///
+    /// Only the run before a release looks for new inputs: the others are decided by the change alone.
+    pub(super) fn scope(&self) -> Scope<'_> {
         match self {
-            Self::Affected(change) => Some(&change.crates),
-            Self::Change | Self::All | Self::Only(_) => None,
+            Self::Affected(change) => Scope { crates: Some(&change.crates), ..Scope::default() },
+            Self::Change | Self::Only(_) => Scope::default(),
+            Self::All => Scope { seed: RandomState::new().hash_one("seed"), ..Scope::default() },
         }
     }
 
@@ -126,10 +129,18 @@ mod tests {
         assert_eq!(names(&nothing), quick);
         let change = Change { crates: ["toolwire-cli".to_owned()].into(), ..Change::default() };
         let check = Selection::Affected(change);
-        assert_eq!(check.crates().unwrap().len(), 1);
+        assert_eq!(check.scope().crates.unwrap().len(), 1);
         assert_eq!(check.left_out(), ("cargo xtask test", vec!["interop", "conformance"]));
         let whole = names(&Selection::Change);
         assert!(names(&check).iter().all(|name| whole.contains(name)));
+    }
+
+    #[test]
+    fn only_the_run_before_a_release_has_another_seed_each_time() {
+        for selection in [Selection::Change, Selection::Affected(Change::default()), only(&["test"])] {
+            assert_eq!(selection.scope().seed, 0);
+        }
+        assert_ne!(Selection::All.scope().seed, Selection::All.scope().seed);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use results::Results;
 const LIMIT: Duration = Duration::from_mins(10);
 
 /// Variables and their values.
-type Environment = &'static [(&'static str, &'static str)];
+type Environment = Vec<(&'static str, String)>;
 
 /// A test program that is built.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,8 @@ struct FailedTest {
 }
 
 /// Builds all test programs, runs those of the chosen crates, and returns the tests that fail.
-pub(crate) fn run(chosen: impl Fn(&str) -> bool, environment: Environment) -> Parts {
+pub(crate) fn run(chosen: impl Fn(&str) -> bool, environment: &[(&'static str, &str)]) -> Parts {
+    let environment = environment.iter().map(|&(name, value)| (name, value.to_owned())).collect();
     let runner = Runner { environment, folder: Workspace::read(&root())?.target.join("tests"), limit: LIMIT };
     let mut suites = build::all(&root())?;
     suites.sort_by_cached_key(Suite::to_string);
@@ -127,7 +128,7 @@ impl Runner {
         Failure {
             name: format!("{suite}: {name}"),
             output,
-            command: suite.command(&name),
+            command: self.command(&suite, &name),
             edited,
             again: {
                 let runner = self.clone();
@@ -163,21 +164,22 @@ impl Runner {
         self.environment.iter().fold(program, |program, (name, value)| program.env(name, value))
     }
 
-    fn path(&self, suite: &Suite, name: &str, extension: &str) -> PathBuf {
+    /// Returns the command that runs a test in the same way.
+    fn command(&self, suite: &Suite, test: &str) -> String {
         let Suite { package, kind, target, .. } = suite;
-        self.folder.join(format!("{package}-{kind}-{target}.{name}.{extension}"))
-    }
-}
-
-impl Suite {
-    /// Returns the command that runs one of its tests.
-    fn command(&self, test: &str) -> String {
-        let Self { package, kind, target, .. } = self;
         let target = match kind.as_str() {
             "bin" | "test" => format!("--{kind} {target}"),
             _ => "--lib".to_owned(),
         };
-        format!("cargo test -p {package} --all-features {target} -- --exact {test}")
+        let mut words: Vec<String> =
+            self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        words.push(format!("cargo test -p {package} --all-features {target} -- --exact {test}"));
+        words.join(" ")
+    }
+
+    fn path(&self, suite: &Suite, name: &str, extension: &str) -> PathBuf {
+        let Suite { package, kind, target, .. } = suite;
+        self.folder.join(format!("{package}-{kind}-{target}.{name}.{extension}"))
     }
 }
 
@@ -228,7 +230,11 @@ mod tests {
         }
 
         fn runner(&self, limit: Duration) -> Runner {
-            Runner { environment: &[("WORD", "given")], folder: self.folder.join("texts"), limit }
+            Runner {
+                environment: vec![("WORD", "given".to_owned())],
+                folder: self.folder.join("texts"),
+                limit,
+            }
         }
     }
 
@@ -252,7 +258,10 @@ mod tests {
         assert_eq!(failure.name, "made test it: inner::fails");
         assert!(failure.output.starts_with("said before\n"), "{}", failure.output);
         assert!(failure.output.contains("the reason"), "{}", failure.output);
-        assert_eq!(failure.command, "cargo test -p made --all-features --test it -- --exact inner::fails");
+        assert_eq!(
+            failure.command,
+            "WORD=given cargo test -p made --all-features --test it -- --exact inner::fails"
+        );
         let again = (failure.again)().unwrap_err();
         assert!(again.contains("said before") && again.contains("exit status: 101"), "{again}");
     }
