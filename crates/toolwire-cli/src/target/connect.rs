@@ -22,6 +22,9 @@ use crate::{
     waits, watchdog,
 };
 
+/// The time in which a program whose output has ended has to end, or it is said to run still.
+const ENDING: Duration = Duration::from_secs(1);
+
 /// How large a message may be, unless `--max-message` says otherwise: pictures and files come in one piece.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -133,6 +136,7 @@ fn process(command: &Command, target: &Target) -> ChildProcess {
     let process = ChildProcess::command(&command.program).args(&command.args);
     let mut process = process.max_message_bytes(target.max_message);
     process = process.stdin_grace(waits::stretched(DEFAULT_STDIN_GRACE));
+    process = process.exit_patience(waits::stretched(ENDING));
     process = process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // After the others, so that no configuration takes it back.
     process = process.env(depth::VARIABLE, depth::below());

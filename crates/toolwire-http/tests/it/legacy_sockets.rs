@@ -120,7 +120,7 @@ async fn a_client_that_was_sent_away_gets_its_answer_from_a_server_that_ends() {
     gate.open();
     assert_eq!(gist(&parts(&back.event().await.unwrap()).1.unwrap()), "polled");
     assert_eq!(back.event().await, None);
-    serving.await.unwrap().unwrap();
+    timeout(PATIENCE, serving).await.expect("the server did not end").unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use toolwire_http::server::{HttpLimits, HttpService};
 use toolwire_server::{Server, tool};
 
 use crate::{
+    PATIENCE,
     bare::{Connection, Request, ask},
     fixture::Fixture,
 };
@@ -35,7 +36,7 @@ async fn a_signal_ends_it_in_an_orderly_way() {
     assert_eq!(listening.message().await, None);
     assert!(listening.is_closed().await);
     assert!(idle.is_closed().await);
-    serving.await.unwrap().unwrap();
+    timeout(PATIENCE, serving).await.expect("the server did not end").unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -49,7 +50,7 @@ async fn running_requests_may_finish() {
     let response = connection.response().await;
     assert_eq!(response.json()["result"]["content"][0]["text"], "done");
     assert!(connection.is_closed().await);
-    (&mut fixture.serving).await.unwrap().unwrap();
+    timeout(PATIENCE, &mut fixture.serving).await.expect("the server did not end").unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -66,7 +67,7 @@ async fn nobody_waits_for_clients_that_have_not_sent_a_request() {
     assert_eq!(ask(fixture.address, &Request::call("add", json!({ "a": 1, "b": 2 }))).await.status(), 200);
     fixture.server.shutdown();
     assert!(silent.is_closed().await && begun.is_closed().await);
-    (&mut fixture.serving).await.unwrap().unwrap();
+    timeout(PATIENCE, &mut fixture.serving).await.expect("the server did not end").unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -80,7 +81,7 @@ async fn those_that_do_not_finish_are_cut_off() {
     connection.send(&Request::call("hang", json!({}))).await;
     fixture.hears("started").await;
     fixture.server.shutdown();
-    (&mut fixture.serving).await.unwrap().unwrap();
+    timeout(PATIENCE, &mut fixture.serving).await.expect("the server did not end").unwrap().unwrap();
     assert!(connection.is_closed().await);
 }
 

@@ -4,10 +4,11 @@ use http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use toolwire_http::server::{Body, HttpService, Principal};
 use toolwire_server::{BoxError, Context, Server, TaskPolicy, tool};
 
-use crate::{bare::enveloped, legacy_kit::*};
+use crate::{PATIENCE, bare::enveloped, legacy_kit::*};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -160,18 +161,24 @@ async fn the_status_of_a_legacy_task_is_told_on_the_standalone_stream_of_its_ses
     let (mut stream, mut silent) = (Events::of(peer.get(None).await), Events::of(other.get(None).await));
     let task = start(&peer, "waits").await;
     peer.post(&request(2, "tasks/cancel", id(&task))).await;
-    loop {
-        let told = stream.message().await.unwrap();
-        assert_eq!(told["method"], "notifications/tasks/status");
-        assert_eq!(told["params"]["taskId"], task["taskId"]);
-        if told["params"]["status"] == "cancelled" {
-            break;
+    let cancelled = async {
+        loop {
+            let told = stream.message().await.unwrap();
+            assert_eq!(told["method"], "notifications/tasks/status");
+            assert_eq!(told["params"]["taskId"], task["taskId"]);
+            if told["params"]["status"] == "cancelled" {
+                break;
+            }
         }
-    }
+    };
+    timeout(PATIENCE, cancelled).await.expect("the stream did not tell that the task was cancelled");
     server.shutdown();
-    while let Some(message) = silent.message().await {
-        assert_ne!(message["method"], "notifications/tasks/status");
-    }
+    let ended = async {
+        while let Some(message) = silent.message().await {
+            assert_ne!(message["method"], "notifications/tasks/status");
+        }
+    };
+    timeout(PATIENCE, ended).await.expect("the stream of the other session did not end");
 }
 
 #[tokio::test]
@@ -218,13 +225,17 @@ async fn a_modern_task_is_answered_by_update_and_heard_of_by_listening() {
     update["inputResponses"] = json!({ "depth": { "action": "accept", "content": { "depth": 5 } } });
     let acknowledged = json_body(modern(&service, "tasks/update", update, None).await).await;
     assert_eq!(acknowledged["result"]["resultType"], "complete");
-    let done = loop {
-        let told = events.message().await.unwrap();
-        assert_eq!(told["method"], "notifications/tasks");
-        if told["params"]["status"] == "completed" {
-            break told;
+    let completed = async {
+        loop {
+            let told = events.message().await.unwrap();
+            assert_eq!(told["method"], "notifications/tasks");
+            if told["params"]["status"] == "completed" {
+                break told;
+            }
         }
     };
+    let done =
+        timeout(PATIENCE, completed).await.expect("the stream did not tell that the task was completed");
     assert_eq!(done["params"]["result"]["content"][0]["text"], "5 deep");
 }
 
@@ -245,13 +256,17 @@ mod websocket {
 
     /// The next message that is a response to `id`, or has this method.
     async fn hear(socket: &mut WebSocketStream<TcpStream>, id: u64, method: &str) -> Value {
-        loop {
-            let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
-            let message: Value = serde_json::from_str(&text).unwrap();
-            if message["method"] == method || (message.get("method").is_none() && message["id"] == id) {
-                return message;
+        let heard = async {
+            loop {
+                let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
+                let message: Value = serde_json::from_str(&text).unwrap();
+                if message["method"] == method || (message.get("method").is_none() && message["id"] == id) {
+                    break message;
+                }
             }
-        }
+        };
+        let heard = timeout(PATIENCE, heard).await;
+        heard.unwrap_or_else(|_| panic!("neither a response to {id} nor the method {method:?} came"))
     }
 
     #[tokio::test]
@@ -281,6 +296,6 @@ mod websocket {
         assert_eq!(hear(&mut socket, 3, "").await["error"]["code"], -32601);
         server.shutdown();
         drop(socket);
-        serving.await.unwrap().unwrap();
+        timeout(PATIENCE, serving).await.expect("the server did not end").unwrap().unwrap();
     }
 }

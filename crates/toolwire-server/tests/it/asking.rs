@@ -20,7 +20,7 @@ use toolwire_server::{
     prompt, resource, tool,
 };
 
-use crate::wire::{Wire, request};
+use crate::wire::{PATIENCE, Wire, request};
 
 #[derive(Deserialize, JsonSchema)]
 struct Confirm {
@@ -112,15 +112,18 @@ fn text(reply: &Value) -> &str {
 
 /// Answers live questions until the answer with `id` comes.
 async fn legacy(wire: &mut Wire, message: Value, answer: impl Fn(&Value) -> Value) -> Value {
-    wire.send(&message).await;
-    loop {
-        let received = wire.receive().await;
-        if received.get("method").is_none() {
-            return received;
+    let answered = async {
+        wire.send(&message).await;
+        loop {
+            let received = wire.receive().await;
+            if received.get("method").is_none() {
+                break received;
+            }
+            let reply = json!({"jsonrpc": "2.0", "id": received["id"], "result": answer(&received)});
+            wire.send(&reply).await;
         }
-        let reply = json!({"jsonrpc": "2.0", "id": received["id"], "result": answer(&received)});
-        wire.send(&reply).await;
-    }
+    };
+    tokio::time::timeout(PATIENCE, answered).await.expect("the call was not answered")
 }
 
 #[tokio::test]

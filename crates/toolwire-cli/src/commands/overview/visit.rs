@@ -10,7 +10,7 @@ use crate::{
     failure::{Code, Failure, Result},
     target::{self, Lost, Target},
     terminal::seconds,
-    tools,
+    tools, waits,
 };
 
 /// How many bytes of JSON are taken for one token. It is a rule of thumb: models differ.
@@ -107,7 +107,7 @@ async fn reach(target: &Target) -> Result<Reached> {
     let info = client.server_info().map(|info| (info.name.clone(), info.version.clone()));
     let (era, version) = (client.era(), client.version());
     // It may not want to end; being dropped ends it anyway.
-    let _ = timeout(CLOSING, client.close()).await;
+    let _ = timeout(waits::stretched(CLOSING), client.close()).await;
     let tools = tools.map_err(|failure| failure.context(&target.name))?;
     Ok(Reached { era, version, server: info, tools: tools.len(), tokens: tokens(&tools) })
 }

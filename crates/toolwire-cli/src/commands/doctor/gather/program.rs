@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{commands::doctor::case::Program, depth, target::Command};
+use crate::{commands::doctor::case::Program, depth, target::Command, waits};
 
 /// How long the login shell may take to say where a program is.
 const SHELL_PATIENCE: Duration = Duration::from_secs(3);
@@ -94,7 +94,7 @@ async fn ask_login_shell(program: &str) -> Option<String> {
     command.args(["-lc", "command -v -- \"$0\"", program]);
     command.env(depth::VARIABLE, depth::below());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(SHELL_PATIENCE, command.output()).await.ok()?.ok()?;
+    let output = tokio::time::timeout(waits::stretched(SHELL_PATIENCE), command.output()).await.ok()?.ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     // Settings may print something of their own first.
     let line = text.lines().last()?.trim();
