@@ -39,7 +39,7 @@ pub(crate) fn prepare() -> Result<(), String> {
 
 pub(crate) fn run() -> Outcome {
     let browser = CHROMIUM.require()?;
-    let place = install()?;
+    let place = install().map_err(Stop::skipped)?;
     let programs = programs::build()?;
     let walk = Program::new(node(&place.node), RUN_LIMIT).args([
         &place.node.join("run.mjs"),

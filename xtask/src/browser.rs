@@ -33,7 +33,7 @@ pub(crate) fn prepare() -> Result<(), String> {
 
 pub(crate) fn run() -> Outcome {
     let browser = CHROMIUM.require()?;
-    let place = install()?;
+    let place = install().map_err(Stop::skipped)?;
     let server = programs::build()?.join("examples/interop_server");
     let pages = Program::new("node", RUN_LIMIT).args([&place.join("run.mjs"), &browser, &server]);
     let checks = judge(pages)?;

@@ -39,8 +39,8 @@ pub(crate) fn advisories() -> Outcome {
     deny(&["check", "advisories"])?.run().map_err(Stop::from)
 }
 
-fn deny(arguments: &[&str]) -> Result<Program, String> {
-    let program = tools::DENY.install()?;
+fn deny(arguments: &[&str]) -> Result<Program, Stop> {
+    let program = tools::DENY.install().map_err(Stop::skipped)?;
     let program = Program::new(program, LIMIT).directory(Path::new(&root()));
     // Duplicates and unused entries are warnings, and many; only what fails is told.
     Ok(program.args(["--log-level", "error"]).args(arguments))

@@ -108,6 +108,7 @@ pub(crate) fn check() -> Outcome {
     if !cfg!(target_os = "linux") {
         return Err(Stop::Skipped("targets are fuzzed on Linux only".to_owned()));
     }
+    FUZZ.install().map_err(Stop::skipped)?;
     Ok(fuzz(TARGETS.iter(), CHECK_SECONDS)?)
 }
 
@@ -155,6 +156,9 @@ fn fuzz<'t>(targets: impl Iterator<Item = &'t Target>, seconds: u64) -> Result<(
 }
 
 fn build(root: &Path, place: &Path) -> Result<(), String> {
+    // cargo-fuzz would write a lock file that is out of date anew.
+    let metadata = ["metadata", "--locked", "--format-version", "1"];
+    Program::cargo(&root.join("fuzz"), BUILD_LIMIT).args(metadata).successful_output()?;
     Program::new(FUZZ.install()?, BUILD_LIMIT)
         .directory(&root.join("fuzz"))
         .args(["build", "--target-dir"])

@@ -45,6 +45,11 @@ pub(crate) fn logged<T>(log: File, work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Returns whether this thread's words go to a log, because another step has the terminal.
+pub(crate) fn is_logged() -> bool {
+    LOG.with_borrow(Option::is_some)
+}
+
 /// Does several things at once, with the words of all going where this thread's go.
 pub(crate) fn at_once<T: Sync, R: Send>(
     things: &[T],

@@ -92,7 +92,7 @@ fn compilers() -> Result<PathBuf, Stop> {
     let place = Workspace::read(&root())?.target.join("tools").join(ZIG.replace("==", "-"));
     let compiler = place.join("cc");
     if !compiler.exists() {
-        install_zig(&place, &compiler)?;
+        install_zig(&place, &compiler).map_err(Stop::skipped)?;
     }
     Ok(compiler)
 }

@@ -13,7 +13,7 @@ use crate::workspace::{Workspace, root};
 
 /// What selects the one set of features that everything in `target/debug` is built with. It wants an example or a
 /// test in the same command: only then do the features of dev-dependencies count.
-pub(crate) const SHARED: [&str; 2] = ["--workspace", "--all-features"];
+pub(crate) const SHARED: [&str; 3] = ["--locked", "--workspace", "--all-features"];
 
 /// A first build may be slow.
 const LIMIT: Duration = Duration::from_mins(45);

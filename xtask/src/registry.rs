@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -17,11 +17,15 @@ use crate::interop::{install_node, install_python};
 use crate::output::{self, say};
 use crate::process::Program;
 use crate::programs;
-use crate::steps::{Failure, Parts};
+use crate::steps::{Failure, Parts, Stop};
 use crate::workspace::{Workspace, root};
 
 /// The program itself gives up after two minutes.
 const TRIAL_LIMIT: Duration = Duration::from_mins(3);
+
+/// A folder with a `node` that always fails. With one that works, the server that fetches pages installs packages of any
+/// version when it is called.
+const WITHOUT_NODE: &str = "without-node";
 
 /// One run of the program.
 struct Trial {
@@ -121,7 +125,7 @@ pub(crate) fn prepare() -> Result<(), String> {
 
 /// Makes all trials, and returns those that fail.
 pub(crate) fn run() -> Parts {
-    prepare()?;
+    prepare().map_err(Stop::skipped)?;
     let target = Workspace::read(&root())?.target;
     let bench = Arc::new(Bench {
         toolwire: programs::build()?.join("toolwire"),
@@ -137,6 +141,7 @@ pub(crate) fn run() -> Parts {
         .args(["init", "--quiet", "repository"])
         .directory(&bench.folder)
         .run()?;
+    write_failing_node(&bench.folder.join(WITHOUT_NODE))?;
     // Those of one server build on each other; servers do not know of each other.
     let servers: BTreeSet<&str> = TRIALS.iter().map(|trial| trial.server).collect();
     let servers: Vec<&str> = servers.into_iter().collect();
@@ -146,6 +151,19 @@ pub(crate) fn run() -> Parts {
     });
     let failed: thread::Result<Vec<_>> = failed.into_iter().collect();
     Ok(failed.map_err(|_| "a trial has panicked")?.into_iter().flatten().collect())
+}
+
+fn write_failing_node(folder: &Path) -> Result<(), String> {
+    let script = folder.join("node");
+    let explain = |error: std::io::Error| format!("{}: {error}", script.display());
+    fs::create_dir_all(folder).map_err(explain)?;
+    fs::write(&script, "#!/bin/sh\nexit 1\n").map_err(explain)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(explain)?;
+    }
+    Ok(())
 }
 
 impl Bench {
@@ -171,12 +189,19 @@ impl Bench {
         let word = |word: &&str| {
             word.replace("{folder}", &folder).replace("{page}", &page).replace("{attempt}", &attempt)
         };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = if trial.server == "fetch" {
+            format!("{}:{path}", self.folder.join(WITHOUT_NODE).display())
+        } else {
+            path
+        };
         let (status, output) = Program::new(&self.toolwire, TRIAL_LIMIT)
             .args(trial.words.iter().map(word))
             .args(["--timeout", "120", "--"])
             .args(self.command(trial.server))
             .directory(&self.folder)
             .env("HOME", &folder)
+            .env("PATH", &path)
             .env("NO_PROXY", "127.0.0.1")
             .env("MEMORY_FILE_PATH", &self.folder.join("memory.jsonl").display().to_string())
             .output()?;

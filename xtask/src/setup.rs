@@ -19,14 +19,24 @@ pub(crate) fn run() -> Result<bool, String> {
         return Ok(true);
     }
     let names = missing.join(" ");
-    debian::install(&missing)
-        .map_err(|error| format!("{error}\ncannot install packages: as root, apt-get install {names}"))?;
+    if let Err(error) = debian::install(&missing) {
+        say!("{error}");
+        // One that this system does not have keeps the others from being installed.
+        for name in &missing {
+            if let Err(error) = debian::install(&[name]) {
+                say!("{error}");
+            }
+        }
+    }
     let still = self::missing();
     if still.is_empty() {
         say!("installed: {names}");
         return Ok(true);
     }
-    Err(format!("installed, but not where the steps look for them: {}", still.join(" ")))
+    let still = still.join(" ");
+    Err(format!(
+        "missing still: {still}; as root, apt-get install {still}, or do without the steps that need them"
+    ))
 }
 
 /// Returns the names of the packages that are not on this machine.

@@ -16,7 +16,7 @@ pub(crate) const VALGRIND: Package = Package { name: "valgrind", find: || debian
 /// Instructions by bench.
 pub(super) fn count(root: &Path) -> Result<Vec<Measured>, Stop> {
     VALGRIND.require()?;
-    let runner = runner(root)?;
+    let runner = runner(root).map_err(Stop::skipped)?;
     let output = Program::cargo(root, LIMIT)
         .args(BENCH)
         .args(["--bench", "instructions", "--", "--output-format=json"])

@@ -31,11 +31,7 @@ impl Edited {
     }
 
     fn of(root: &Path) -> Result<Self, String> {
-        let head = git(root, &["rev-parse", "HEAD"])?;
-        let base = match super::base(root) {
-            Some(base) if base != head.trim() => base,
-            _ => git(root, &["rev-parse", "--verify", "--quiet", "HEAD~1"])?.trim().to_owned(),
-        };
+        let base = super::base(root)?;
         let mut edited = Self::default();
         let options = ["diff", "-U0", "--no-color", "--no-ext-diff", "--no-renames", "--dst-prefix=b/"];
         for (file, changed) in hunks(&git(root, &[&options[..], &[&base, "--", "*.rs"]].concat())?) {

@@ -21,7 +21,7 @@ const FOR_ALL: &[&str] =
 /// The crate of the program.
 const PROGRAM: &str = "toolwire-cli";
 
-/// The change since the branch left main, committed or not.
+/// The change since the branch left main, committed or not; on main itself, that of the last commit and since.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Change {
     /// Crates with a file that has changed, and all that depend on them.
@@ -78,10 +78,10 @@ impl Change {
     }
 }
 
-/// Returns the files that differ from the commit where the branch left main.
+/// Returns the files that the change adds, edits or removes.
 fn files(root: &Path) -> Result<Vec<String>, String> {
     // Without one, only what is not committed counts.
-    let base = base(root).unwrap_or_else(|| "HEAD".to_owned());
+    let base = base(root).unwrap_or_else(|_| "HEAD".to_owned());
     let mut files = Vec::new();
     let lists: [&[&str]; 2] = [
         &["diff", "--name-only", "--no-renames", "-z", &base],
@@ -93,10 +93,19 @@ fn files(root: &Path) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Returns the commit where the branch left main, unless the clone has no main.
-fn base(root: &Path) -> Option<String> {
-    let base = |main: &str| git(root, &["merge-base", "HEAD", main]).ok();
-    Some(base("main").or_else(|| base("origin/main"))?.trim().to_owned())
+/// Returns the commit before the change: the one where the branch left main, or on main itself the last but one.
+///
+/// # Errors
+///
+/// Returns an error if git does not know that commit, as in a shallow clone.
+fn base(root: &Path) -> Result<String, String> {
+    let commit = |arguments: &[&str]| git(root, arguments).map(|commit| commit.trim().to_owned());
+    let head = commit(&["rev-parse", "HEAD"])?;
+    let left = |main: &str| commit(&["merge-base", "HEAD", main]);
+    match left("main").or_else(|_| left("origin/main")) {
+        Ok(base) if base != head => Ok(base),
+        _ => commit(&["rev-parse", "--verify", "--quiet", "HEAD~1"]),
+    }
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {

@@ -95,6 +95,8 @@ mod tests {
         fs::create_dir_all(root.join("src")).unwrap();
         let manifest = "[workspace]\n[package]\nname = \"broken\"\nversion = \"0.0.0\"\nedition = \"2024\"\n";
         fs::write(root.join("Cargo.toml"), manifest).unwrap();
+        let lock = "version = 4\n\n[[package]]\nname = \"broken\"\nversion = \"0.0.0\"\n";
+        fs::write(root.join("Cargo.lock"), lock).unwrap();
         fs::write(root.join("src/lib.rs"), "#[test]\nfn one() { none() }\n").unwrap();
         let built = logged(File::create(root.join("log")).unwrap(), || all(&root));
         let said = fs::read_to_string(root.join("log")).unwrap();

@@ -18,6 +18,9 @@ use results::Results;
 /// The time that a program may take. Most take seconds; those that compile something take a minute or two.
 const LIMIT: Duration = Duration::from_mins(10);
 
+/// The time in which a program lists its tests.
+const LIST_LIMIT: Duration = Duration::from_mins(1);
+
 /// Variables and their values.
 type Environment = Vec<(&'static str, String)>;
 
@@ -71,7 +74,7 @@ pub(crate) fn run(chosen: impl Fn(&str) -> bool, environment: &[(&'static str, &
 impl Runner {
     /// Runs a program and returns the tests that fail.
     fn run(&self, suite: &Suite) -> Result<Vec<FailedTest>, String> {
-        let list = self.program(suite, &["--list", "--format", "terse"]).successful_output()?;
+        let list = self.program(suite, LIST_LIMIT, &["--list", "--format", "terse"]).successful_output()?;
         let start = Instant::now();
         let (ended, results) = self.results(suite, &[], "first")?;
         let time = start.elapsed().as_secs_f32();
@@ -149,14 +152,14 @@ impl Runner {
         fs::create_dir_all(&self.folder).map_err(explain)?;
         // The program may end before it makes its own.
         fs::write(&log, "").map_err(explain)?;
-        let program = self.program(suite, arguments).args(["--logfile", &log.to_string_lossy()]);
+        let program = self.program(suite, self.limit, arguments).args(["--logfile", &log.to_string_lossy()]);
         let ended = program.logged(&File::create(&output).map_err(explain)?);
         Ok((ended, Results { log: read(&log)?, output: read(&output)? }))
     }
 
-    fn program(&self, suite: &Suite, arguments: &[&str]) -> Program {
+    fn program(&self, suite: &Suite, limit: Duration, arguments: &[&str]) -> Program {
         // As cargo does it.
-        let program = Program::new(&suite.program, self.limit)
+        let program = Program::new(&suite.program, limit)
             .args(arguments)
             .directory(&suite.folder)
             .env("CARGO_MANIFEST_DIR", &suite.folder.to_string_lossy())
