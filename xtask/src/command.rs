@@ -13,7 +13,7 @@ usage: cargo xtask test [--list] [--all | --only STEP...]
        cargo xtask fuzz [--minutes N] [--target T]
        cargo xtask screens
        cargo xtask setup
-       cargo xtask mutants [AREA]...
+       cargo xtask mutants [--fresh] [AREA]...
        cargo xtask simulate [--seeds N] [--from SEED]
        cargo xtask soak [--minutes N]
        cargo xtask stores
@@ -31,7 +31,8 @@ conformance runs the official suite against our server and our client.
 fuzz runs the fuzz targets, each for 10 minutes or as long as told.
 screens writes what the program says into the documents that show it.
 setup installs the packages of Debian that steps of --all need, which takes root.
-mutants changes the code that safety depends on, and finds the changes that no test notices.
+mutants changes the code that safety depends on, and finds the changes that no test notices. Changes that a test has
+noticed before are left out while the code is the same; --fresh tries them again.
 simulate runs more seeds of the simulation than the checks do.
 soak runs a server under mixed load and faults, and fails if it does not stay as small as it was.
 stores runs the contract of stores on real servers of Redis and Postgres, which it starts.";
@@ -46,7 +47,7 @@ pub(crate) enum Request {
     Bless,
     Check,
     Fuzz(fuzz::Request),
-    Mutants { areas: Vec<String> },
+    Mutants { areas: Vec<String>, fresh: bool },
     Screens,
     Setup,
     Simulate(simulate::Seeds),
@@ -110,9 +111,13 @@ fn test(rest: &[&str]) -> Result<Request, String> {
 }
 
 fn areas(rest: &[&str]) -> Result<Request, String> {
-    match rest.iter().find(|word| word.starts_with('-')) {
+    let (options, areas): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| word.starts_with('-'));
+    match options.iter().find(|option| **option != "--fresh") {
         Some(option) => Err(unknown(option)),
-        None => Ok(Request::Mutants { areas: rest.iter().map(|&word| word.to_owned()).collect() }),
+        None => Ok(Request::Mutants {
+            areas: areas.into_iter().map(str::to_owned).collect(),
+            fresh: !options.is_empty(),
+        }),
     }
 }
 
@@ -154,7 +159,10 @@ mod tests {
         assert_eq!(parsed("conformance"), only(&["conformance"]));
         assert_eq!(parsed("stores"), only(&["stores"]));
         assert_eq!(parsed("test --only lint --only demo"), only(&["lint", "demo"]));
-        assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: vec!["seal".to_owned()] }));
+        let seal = vec!["seal".to_owned()];
+        assert_eq!(parsed("mutants"), Ok(Request::Mutants { areas: Vec::new(), fresh: false }));
+        assert_eq!(parsed("mutants seal"), Ok(Request::Mutants { areas: seal.clone(), fresh: false }));
+        assert_eq!(parsed("mutants --fresh seal"), Ok(Request::Mutants { areas: seal, fresh: true }));
         assert_eq!(parsed("soak --minutes 5"), Ok(Request::Soak { minutes: 5 }));
     }
 

@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         Request::Bless => bless::run(),
         Request::Check => Change::read().and_then(|change| steps::run(&Selection::Affected(change))),
         Request::Fuzz(request) => fuzz::run(&request),
-        Request::Mutants { areas } => mutants::run(&areas),
+        Request::Mutants { areas, fresh } => mutants::run(&areas, fresh),
         Request::Screens => screens::write(),
         Request::Setup => setup::run(),
         Request::Simulate(seeds) => simulate::run(&seeds),

@@ -2,17 +2,22 @@
 //!
 //! It takes hours, so it is not among the checks. What survives has to be in `xtask/mutants.txt` with a reason, and
 //! what is listed there must survive: the list may only shrink.
+//!
+//! Mutants that were caught are kept below `~/.cache/toolwire/mutants`, and a run that was interrupted goes on after them.
+//! They are not kept when code changes. A change of tests is assumed to add some; `--fresh` assumes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::output::say;
+use sha2::{Digest as _, Sha256};
+
+use crate::output::{hex, say};
 use crate::process::Program;
 use crate::sources;
 use crate::tools;
-use crate::workspace::{Workspace, root};
+use crate::workspace::{cache, root};
 
 /// Days, on a slow machine.
 const LIMIT: Duration = Duration::from_hours(48);
@@ -64,29 +69,32 @@ const AREAS: &[Area] = &[
     },
 ];
 
-/// Changes these areas, or all, and says whether every survivor is known.
-pub(crate) fn run(names: &[String]) -> Result<bool, String> {
+/// Changes these areas, or all, and returns whether every survivor is known. A fresh run tries all mutants again.
+pub(crate) fn run(names: &[String], fresh: bool) -> Result<bool, String> {
     let areas = select(names)?;
     for area in &areas {
         area.files()?;
     }
     let known = known(&root())?;
+    let cache = cache().ok_or("there is no folder for the results: set HOME")?.join("mutants");
     let program = tools::MUTANTS.install()?;
     let mut wrong = Vec::new();
-    let mut lines =
-        vec![format!("{:<12}{:>9}{:>9}{:>9}{:>10}", "area", "mutants", "caught", "missed", "unviable")];
+    let mut lines = vec![line("area", ["mutants", "earlier", "caught", "missed", "unviable"])];
     for area in areas {
-        let results = area.run(&program)?;
+        let results = area.run(&program, &area.folder(&cache, fresh)?)?;
         let count = |name: &str| results.get(name).map_or(0, Vec::len);
         // A mutant that hangs was noticed: its tests did not pass.
         let caught = count("caught") + count("timeout");
-        let (missed, unviable) = (count("missed"), count("unviable"));
-        let all = caught + missed + unviable;
+        let (earlier, missed, unviable) = (count(EARLIER), count("missed"), count("unviable"));
+        let all = earlier + caught + missed + unviable;
         if all == 0 {
-            // Most likely the tests fail without any change, and nothing was tried.
-            return Err(format!("no mutant of `{}` was tried; what cargo-mutants said is above", area.name));
+            return Err(format!(
+                "no mutant of `{}` was tried; the output of cargo-mutants is above",
+                area.name
+            ));
         }
-        lines.push(format!("{:<12}{all:>9}{caught:>9}{missed:>9}{unviable:>10}", area.name));
+        let counts = [all, earlier, caught, missed, unviable].map(|count| count.to_string());
+        lines.push(line(area.name, counts.each_ref().map(String::as_str)));
         let missed = results.get("missed").map(Vec::as_slice).unwrap_or_default();
         wrong.extend(differences(area, missed, &known));
     }
@@ -95,6 +103,11 @@ pub(crate) fn run(names: &[String]) -> Result<bool, String> {
         say!("{difference}");
     }
     Ok(wrong.is_empty())
+}
+
+/// Returns a line of the table at the end.
+fn line(area: &str, [all, earlier, caught, missed, unviable]: [&str; 5]) -> String {
+    format!("{area:<12}{all:>9}{earlier:>9}{caught:>9}{missed:>9}{unviable:>10}")
 }
 
 fn select(names: &[String]) -> Result<Vec<&'static Area>, String> {
@@ -120,27 +133,60 @@ impl Area {
         path.strip_prefix(self.module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
     }
 
-    /// Runs cargo-mutants and returns what it has written: mutants by what became of them.
-    fn run(&self, program: &Path) -> Result<BTreeMap<&'static str, Vec<String>>, String> {
-        let place = Workspace::read(&root())?.target.join("mutants").join(self.name);
-        let _ = fs::remove_dir_all(&place);
-        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    /// Returns the folder with the results of this area in this checkout, emptied unless they are of the same code.
+    fn folder(&self, cache: &Path, fresh: bool) -> Result<PathBuf, String> {
+        let checkout = hex(&Sha256::digest(root().as_os_str().as_encoded_bytes()));
+        let place = cache.join(format!("{}-{}", self.name, &checkout[..8]));
+        let key = place.join("code");
+        let code = Self::code()?;
+        if fresh || fs::read_to_string(&key).ok().as_ref() != Some(&code) {
+            let _ = fs::remove_dir_all(&place);
+            fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+            fs::write(&key, code).map_err(|error| format!("{}: {error}", key.display()))?;
+        }
+        Ok(place)
+    }
+
+    /// Returns a hash over what decides which mutants there are and what else they run with: the crates of this workspace
+    /// without their tests, the versions of other crates, the compiler and the areas themselves.
+    fn code() -> Result<String, String> {
+        let fixed = ["Cargo.lock", "rust-toolchain.toml", "xtask/src/mutants.rs"].map(str::to_owned);
+        let files = sources::read(&root())?.into_iter().map(|source| source.path);
+        let mut hash = Sha256::new();
+        for path in files.chain(fixed) {
+            let content = fs::read(root().join(&path)).map_err(|error| format!("{path}: {error}"))?;
+            hash.update(format!("\0{path}\0"));
+            hash.update(content);
+        }
+        Ok(hex(&hash.finalize()))
+    }
+
+    /// Runs cargo-mutants and returns its results: mutants by outcome.
+    fn run(&self, program: &Path, place: &Path) -> Result<BTreeMap<&'static str, Vec<String>>, String> {
         let mut mutate = Program::new(program, LIMIT)
             .directory(&root())
-            .args(["mutants", "--no-shuffle", "--all-features", "--package", self.package])
+            .args(["mutants", "--iterate", "--no-shuffle", "--all-features", "--package", self.package])
             .args(["--output"])
-            .args([&place]);
+            .args([place]);
         for file in self.files()? {
             mutate = mutate.args(["--file", &file]);
         }
-        // How it ends says only that something was missed, which is looked at below.
-        mutate = mutate.args(["--"]).args(self.tests);
-        if let Err(error) = mutate.run() {
-            say!("{error}");
+        let status = mutate.args(["--"]).args(self.tests).status()?;
+        if !is_complete(status.code()) {
+            return Err(format!("cargo-mutants could not try `{}`: {status}", self.name));
         }
         read(&place.join("mutants.out"))
     }
 }
+
+/// Returns whether cargo-mutants has tried all mutants: with nothing missed, some missed, or some that hang. Otherwise, as
+/// when the tests fail without any mutant, its lists say nothing.
+fn is_complete(code: Option<i32>) -> bool {
+    matches!(code, Some(0 | 2 | 3))
+}
+
+/// The list of mutants that earlier runs caught or could not compile.
+const EARLIER: &str = "previously_caught";
 
 fn read(folder: &Path) -> Result<BTreeMap<&'static str, Vec<String>>, String> {
     let list = |name: &'static str| {
@@ -148,7 +194,7 @@ fn read(folder: &Path) -> Result<BTreeMap<&'static str, Vec<String>>, String> {
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok((name, text.lines().map(without_place).collect()))
     };
-    ["caught", "missed", "timeout", "unviable"].into_iter().map(list).collect()
+    [EARLIER, "caught", "missed", "timeout", "unviable"].into_iter().map(list).collect()
 }
 
 /// `a.rs:12:5: replace x` without the line and the column, which any change above moves.
@@ -214,6 +260,35 @@ mod tests {
         let area = &AREAS[0];
         for (rest, expected) in [(".rs", true), ("/mod.rs", true), ("/a/b.rs", true), ("er.rs", false)] {
             assert_eq!(area.has(&format!("{}{rest}", area.module)), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn results_are_kept_while_the_code_is_the_same() {
+        let cache = std::env::temp_dir().join(format!("xtask-mutants-{}", std::process::id()));
+        let area = &AREAS[0];
+        let place = area.folder(&cache, false).unwrap();
+        let result = place.join("caught.txt");
+        fs::write(&result, "").unwrap();
+        area.folder(&cache, false).unwrap();
+        assert!(result.exists());
+        AREAS[1].folder(&cache, true).unwrap();
+        assert!(result.exists(), "another area has a folder of its own");
+        area.folder(&cache, true).unwrap();
+        assert!(!result.exists(), "a fresh run keeps nothing");
+        fs::write(&result, "").unwrap();
+        fs::write(place.join("code"), "other").unwrap();
+        area.folder(&cache, false).unwrap();
+        assert!(!result.exists(), "results of other code");
+        fs::remove_dir_all(&cache).unwrap();
+    }
+
+    #[test]
+    fn lists_count_only_when_all_mutants_were_tried() {
+        for (code, expected) in
+            [(Some(0), true), (Some(2), true), (Some(3), true), (Some(4), false), (None, false)]
+        {
+            assert_eq!(is_complete(code), expected, "{code:?}");
         }
     }
 

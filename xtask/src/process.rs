@@ -75,11 +75,20 @@ impl Program {
 
     /// Runs the program with its output going where ours goes, and fails unless it succeeds.
     pub(crate) fn run(mut self) -> Result<(), String> {
+        let status = self.watched()?;
+        self.judge(status)
+    }
+
+    /// Runs the program with its output going where ours goes, and returns how it ended.
+    pub(crate) fn status(mut self) -> Result<ExitStatus, String> {
+        self.watched()
+    }
+
+    fn watched(&mut self) -> Result<ExitStatus, String> {
         say!("$ {}", self.shown);
         redirect(&mut self.command, true);
         let mut running = self.start()?;
-        let status = self.wait(&mut running)?;
-        self.judge(status)
+        self.wait(&mut running)
     }
 
     /// Runs the program and returns what it wrote to stdout; its stderr goes where ours goes.

@@ -1,5 +1,6 @@
 //! What cargo says about this workspace: its crates, what they depend on, and where builds go.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,6 +59,13 @@ pub(crate) enum Kind {
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Returns the folder that keeps results between runs, for all checkouts of this user.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
+    Some(cache.join("toolwire"))
 }
 
 impl Workspace {

@@ -4,7 +4,7 @@
 //! The Rust blocks themselves are compiled as documentation tests of the crate that includes the document;
 //! this module makes sure that there is such a crate and that no block opts out.
 
-mod promises;
+pub(crate) mod promises;
 
 use std::fs;
 use std::path::{Path, PathBuf};

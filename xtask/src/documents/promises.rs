@@ -1,5 +1,5 @@
-//! Holds SECURITY.md and ARCHITECTURE.md to their tests: each promise and each invariant names those that hold it, and
-//! they are there.
+//! Holds SECURITY.md and ARCHITECTURE.md to their tests: each promise and each invariant names those that hold it, they
+//! are there, and they run.
 
 use std::fs;
 use std::path::Path;
@@ -31,25 +31,51 @@ pub(super) fn faults(root: &Path) -> Result<Vec<String>, String> {
     }
     let mut faults = Vec::new();
     for promises in PROMISES {
-        let text = fs::read_to_string(root.join(promises.file))
-            .map_err(|error| format!("{}: {error}", promises.file))?;
-        faults.extend(promises.broken(&text, |test| code.contains(&format!("fn {test}("))));
+        faults.extend(promises.broken(&promises.read(root)?, |test| code.contains(&format!("fn {test}("))));
     }
     Ok(faults)
 }
 
+/// Returns a fault for each test that a document names and that did not run.
+pub(crate) fn not_run(root: &Path, has_run: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
+    let mut faults = Vec::new();
+    for promises in PROMISES {
+        let text = promises.read(root)?;
+        for promise in items(promises.part(&text)) {
+            let missing = named(&promise).1.filter(|test| !has_run(test));
+            faults.extend(missing.map(|test| format!("{}: the test `{test}` did not run", promises.file)));
+        }
+    }
+    Ok(faults)
+}
+
+/// Splits a promise into its words and the tests that it names.
+fn named(promise: &str) -> (&str, impl Iterator<Item = &str>) {
+    let (words, tests) = promise.rsplit_once(" (").unwrap_or((promise, ""));
+    (words, tests.split('`').skip(1).step_by(2))
+}
+
 impl Promises {
+    fn read(&self, root: &Path) -> Result<String, String> {
+        fs::read_to_string(root.join(self.file)).map_err(|error| format!("{}: {error}", self.file))
+    }
+
+    fn part<'t>(&self, text: &'t str) -> &'t str {
+        let rest = text.split(self.heading).nth(1);
+        rest.and_then(|rest| rest.split("\n## ").next()).unwrap_or_default()
+    }
+
     fn broken(&self, text: &str, is_test: impl Fn(&str) -> bool) -> Vec<String> {
         let Self { file, heading } = self;
-        let part = text.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+        let part = self.part(text);
         let mut broken = Vec::new();
         for promise in items(part) {
-            let (words, tests) = promise.rsplit_once(" (").unwrap_or((&promise, ""));
-            let mut named = tests.split('`').skip(1).step_by(2).peekable();
-            if named.peek().is_none() {
+            let (words, tests) = named(&promise);
+            let mut tests = tests.peekable();
+            if tests.peek().is_none() {
                 broken.push(format!("{file}: no test is named for {words:?}"));
             }
-            let missing = named.filter(|test| !is_test(test));
+            let missing = tests.filter(|test| !is_test(test));
             broken.extend(missing.map(|test| format!("{file}: there is no test `{test}` for {words:?}")));
         }
         if part.is_empty() {
@@ -78,6 +104,15 @@ fn items(part: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_that_does_not_run_is_a_fault() {
+        let root = crate::workspace::root();
+        let all = not_run(&root, |_| false).unwrap();
+        assert!(all.iter().any(|fault| fault.starts_with("SECURITY.md")), "{all:?}");
+        assert!(all.iter().any(|fault| fault.starts_with("ARCHITECTURE.md")), "{all:?}");
+        assert!(not_run(&root, |_| true).unwrap().is_empty());
+    }
 
     #[test]
     fn each_promise_names_tests_that_are_there() {

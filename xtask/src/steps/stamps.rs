@@ -4,7 +4,6 @@
 //! at which it passed. `--only` repeats a step whatever its stamp says, and removes the stamp if the step fails.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use super::outcome::{Ended, Stop};
 use crate::output::{hex, say};
 use crate::process::Program;
 use crate::setup;
+use crate::workspace::cache;
 
 /// Every program here only answers a question.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -49,9 +49,7 @@ impl Stamps {
         if steps.iter().all(|step| step.reads.is_none()) {
             return None;
         }
-        let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
-        Self::within(cache.join("toolwire/checks"), steps, root)
+        Self::within(cache()?.join("checks"), steps, root)
             .inspect_err(|error| say!("there are no stamps: {error}"))
             .ok()
     }

@@ -3,12 +3,14 @@
 mod build;
 mod results;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use crate::changed::Edited;
+use crate::documents::promises;
 use crate::output::say;
 use crate::process::Program;
 use crate::steps::{Failure, Parts};
@@ -60,29 +62,37 @@ pub(crate) fn run(chosen: impl Fn(&str) -> bool, environment: &[(&'static str, &
     let runner = Runner { environment, folder: Workspace::read(&root())?.target.join("tests"), limit: LIMIT };
     let mut suites = build::all(&root())?;
     suites.sort_by_cached_key(Suite::to_string);
-    let (mut failed, mut broken) = (Vec::new(), Vec::new());
+    let is_whole = suites.iter().all(|suite| chosen(&suite.package));
+    let (mut failed, mut broken, mut ran) = (Vec::new(), Vec::new(), BTreeSet::new());
     for suite in suites.iter().filter(|suite| chosen(&suite.package)) {
-        match runner.run(suite) {
+        match runner.run(suite, &mut ran) {
             Ok(tests) => failed.extend(tests),
             Err(error) => broken.push(format!("{suite}: {error}")),
         }
+    }
+    // A program that is broken has not said what it ran.
+    if is_whole && broken.is_empty() {
+        broken.extend(promises::not_run(&root(), |test| ran.contains(test))?);
     }
     let failures = runner.failures(failed);
     if broken.is_empty() { Ok(failures) } else { Err(broken.join("\n").into()) }
 }
 
 impl Runner {
-    /// Runs a program and returns the tests that fail.
-    fn run(&self, suite: &Suite) -> Result<Vec<FailedTest>, String> {
+    /// Runs a program and returns the tests that fail. The names of all that were run, without their modules, are added
+    /// to `ran`.
+    fn run(&self, suite: &Suite, ran: &mut BTreeSet<String>) -> Result<Vec<FailedTest>, String> {
         let list = self.program(suite, LIST_LIMIT, &["--list", "--format", "terse"]).successful_output()?;
         let start = Instant::now();
         let (ended, results) = self.results(suite, &[], "first")?;
         let time = start.elapsed().as_secs_f32();
         let failed = results.failed(&results::names(&list));
+        let function = |test: &str| test.rsplit("::").next().unwrap_or(test).to_owned();
+        ran.extend(results.passed().chain(failed.iter().copied()).map(function));
         let output = self.path(suite, "first", "txt");
         let ended = match ended {
             Ok(status) if status.success() && failed.is_empty() => {
-                say!("ok    {suite}: {} tests in {time:.1} s", results.passed());
+                say!("ok    {suite}: {} tests in {time:.1} s", results.passed().count());
                 return Ok(vec![]);
             }
             Ok(status) => status.to_string(),
@@ -200,6 +210,7 @@ fn read(path: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::PathBuf;
     use std::time::Duration;
@@ -255,8 +266,10 @@ mod tests {
             mod inner { #[test] fn fails() { println!(\"said before\"); panic!(\"the reason\") } }",
         );
         let runner = made.runner(LONG);
-        let mut failed = runner.run(&made.suite).unwrap();
+        let mut ran = BTreeSet::new();
+        let mut failed = runner.run(&made.suite, &mut ran).unwrap();
         assert_eq!(failed.len(), 1, "{failed:?}");
+        assert!(ran.iter().eq(["fails", "passes"]), "{ran:?}");
         let failure = runner.failure(failed.remove(0), false);
         assert_eq!(failure.name, "made test it: inner::fails");
         assert!(failure.output.starts_with("said before\n"), "{}", failure.output);
@@ -279,7 +292,7 @@ mod tests {
             }",
         );
         let runner = made.runner(LONG);
-        let failed = runner.run(&made.suite).unwrap().remove(0);
+        let failed = runner.run(&made.suite, &mut BTreeSet::new()).unwrap().remove(0);
         assert_eq!(failed.name, "once");
         assert_eq!((runner.failure(failed, false).again)(), Ok(()));
         assert!(runner.again(&made.suite, "gone").is_err(), "no test is no test that passes");
@@ -292,7 +305,7 @@ mod tests {
             "#[test] fn hangs() { loop { std::thread::park() } }
             #[test] fn passes() {}",
         );
-        let failed = made.runner(Duration::from_secs(5)).run(&made.suite).unwrap();
+        let failed = made.runner(Duration::from_secs(5)).run(&made.suite, &mut BTreeSet::new()).unwrap();
         let hangs = failed.iter().find(|test| test.name == "hangs").unwrap();
         assert!(hangs.output.contains("was stopped after 5s"), "{}", hangs.output);
     }
@@ -317,7 +330,7 @@ mod tests {
         for end in ["panic!()", "std::process::exit(0)"] {
             let made = Made::of("others", &code(end));
             let runner = made.runner(LONG);
-            let failed = runner.run(&made.suite).unwrap();
+            let failed = runner.run(&made.suite, &mut BTreeSet::new()).unwrap();
             assert!(failed.iter().any(|test| test.name == "runs"), "{end}: {failed:?}");
             assert!(runner.again(&made.suite, "runs").is_err(), "{end}");
         }
@@ -327,7 +340,7 @@ mod tests {
     fn tests_of_a_program_that_ends_early_have_failed() {
         for end in ["abort()", "exit(0)"] {
             let made = Made::of("ends", &format!("#[test] fn ends() {{ std::process::{end} }}"));
-            let failed = made.runner(LONG).run(&made.suite).unwrap();
+            let failed = made.runner(LONG).run(&made.suite, &mut BTreeSet::new()).unwrap();
             let names: Vec<&str> = failed.iter().map(|test| test.name.as_str()).collect();
             assert_eq!(names, ["ends"], "{end}");
             assert!(failed[0].output.starts_with("it had not ended: "), "{}", failed[0].output);
