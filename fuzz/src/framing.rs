@@ -28,7 +28,8 @@ pub fn ndjson(data: &[u8]) {
         let (whole, pieces) = (lines(data, data.len().max(1)), lines(data, size));
         assert_eq!(whole, pieces);
         assert!(whole.iter().all(|line| line.len() <= LIMIT));
-        let mut out = Vec::new();
+        // Not at the start, where a byte order mark is skipped.
+        let mut out = vec![b'\n'];
         for line in &whole {
             encode_line(line, &mut out);
         }

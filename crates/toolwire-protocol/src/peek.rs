@@ -148,7 +148,8 @@ impl Peek {
                     self.meta.insert(MetaPeek::default()).scan(scanner, bytes)?;
                 } else {
                     scanner.value()?;
-                    put(&mut self.meta, fault, "_meta", "an object", None);
+                    // It outranks the others: only this one is a fault for every method.
+                    *fault = Some(PeekFault { member: "_meta", expected: "an object" });
                 }
             }
             Some("name") => put(&mut self.name, fault, "name", "a string", string(scanner)?),
@@ -364,6 +365,8 @@ mod tests {
             (r#"{"x":{"a":1,"\u0061":2}}"#, "\"params\" must be a JSON object without duplicate names"),
             (r#"{"arguments":[]}"#, "\"arguments\" must be an object"),
             (r#"{"_meta":7}"#, "\"_meta\" must be an object"),
+            (r#"{"name":1,"_meta":7}"#, "\"_meta\" must be an object"),
+            (r#"{"_meta":7,"name":1}"#, "\"_meta\" must be an object"),
             (r#"{"cursor":7}"#, "\"cursor\" must be a string"),
             (r#"{"uri":{}}"#, "\"uri\" must be a string"),
             (r#"{"requestState":null}"#, "\"requestState\" must be a string"),

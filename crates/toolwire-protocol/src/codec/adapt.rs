@@ -52,6 +52,10 @@ impl Adapt for Tool {
     }
 }
 
+/// The member of an output schema that marks structured content as put behind a member `result`. FastMCP began with it.
+#[doc(hidden)]
+pub const WRAPPED_RESULT: &str = "x-fastmcp-wrap-result";
+
 /// Before 2026-07-28 structured content was an object; any other schema is put behind a member `result`.
 pub fn wrap_output_schema(schema: JsonObject) -> JsonObject {
     if is_object_root(&schema) {
@@ -69,6 +73,7 @@ pub fn wrap_output_schema(schema: JsonObject) -> JsonObject {
     wrapped.insert("type".into(), "object".into());
     wrapped.insert("properties".into(), properties.into());
     wrapped.insert("required".into(), Value::Array(vec!["result".into()]));
+    wrapped.insert(WRAPPED_RESULT.into(), true.into());
     wrapped
 }
 

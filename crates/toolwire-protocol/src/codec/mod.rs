@@ -10,7 +10,7 @@ mod request;
 mod result;
 mod task;
 
-pub use adapt::{Adapt, adapt_error, adapt_to_output_schema, wrap_output_schema};
+pub use adapt::{Adapt, WRAPPED_RESULT, adapt_error, adapt_to_output_schema, wrap_output_schema};
 pub use question::adapt_question;
 pub use request::{RequestEnvelope, RequestMeta};
 pub use result::{ResultCodec, WireResult};

@@ -63,7 +63,8 @@ fn a_scalar_output_schema_is_wrapped_for_legacy_only() {
     assert_eq!(schema(Version::V2026_07_28), json!({"type": "number"}));
     assert_eq!(
         schema(Version::V2025_11_25),
-        json!({"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]})
+        json!({"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"],
+            "x-fastmcp-wrap-result": true})
     );
 }
 

@@ -43,10 +43,11 @@ pub const MAX_SCHEMA_DEPTH: usize = 128;
 /// How many subschemas one document may hold.
 pub const MAX_SUBSCHEMAS: usize = 10_000;
 
-/// How many bytes of names, constants and URIs compiling one document may copy or look up.
+/// A limit on the bytes of names, constants and URIs that compiling one document may copy, look up or join.
 ///
-/// What a document says once is counted once, so that any document of this size compiles; what counts more is a long
-/// base URI with very many `$id`s and references that are relative to it.
+/// Each is counted before the work is done: a copy with the memory that it takes, and a URI together with the base that
+/// it is relative to. So a long base with very many `$id`s and references below it is too costly, however short the URIs
+/// are that they stand for.
 pub const MAX_COMPILED_BYTES: usize = 16 * 1024 * 1024;
 
 /// How deep a value may be nested to be validated.

@@ -65,6 +65,18 @@ pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
+/// Returns a key that two numbers share exactly when they are equal by value.
+pub(super) fn identity(number: &Number) -> (i128, u64) {
+    // No integer has as many as 65 bits.
+    const BEYOND_INTEGERS: f64 = 36_893_488_147_419_103_232.0;
+    match exact(number) {
+        Exact::Integer(integer) => (integer, 0),
+        #[expect(clippy::cast_possible_truncation, reason = "whole and far within range")]
+        Exact::Float(float) if float.fract() == 0.0 && float.abs() < BEYOND_INTEGERS => (float as i128, 0),
+        Exact::Float(float) => (0, float.to_bits()),
+    }
+}
+
 fn compare_mixed(integer: i128, float: f64) -> Ordering {
     // The cast saturates far outside the 64-bit numbers that JSON integers have here, so it is exact
     // wherever it could decide.

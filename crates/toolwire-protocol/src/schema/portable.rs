@@ -193,6 +193,8 @@ impl<'d> Inliner<'d> {
         let mut rewritten = Map::new();
         let mut target = None;
         for (keyword, value) in keywords {
+            // A reference is read as often as what it stands in is copied, and may be long.
+            self.count_name(value.as_str().filter(|_| keyword == "$ref").unwrap_or_default())?;
             if keyword == "$ref"
                 && let Some(definition) = self.inlinable(value)
             {

@@ -13,7 +13,7 @@ use super::{
     inline_local_refs, is_object_root,
     keyword::below,
     number,
-    words::{named, quoted},
+    words::{named, quoted, shortened},
 };
 
 /// Keywords at the root that make the object more than a flat list of fields.
@@ -153,7 +153,7 @@ impl<'n> Field<'n> {
     fn wrong(&self, reason: &str) -> SchemaError {
         let allowed = "an elicitation has only strings, numbers, booleans, enums and lists of enum values";
         let reason = format!("the field {} {reason}; {allowed}", quoted(self.name));
-        SchemaError::new(below("/properties", self.name), reason)
+        SchemaError::new(below("/properties", &shortened(self.name)), reason)
     }
 
     /// Takes off one way of saying "or null", or an `allOf` around a single schema.
@@ -263,8 +263,10 @@ impl<'n> Field<'n> {
         out.insert("type".to_owned(), json!("array"));
         out.insert("items".to_owned(), Value::Object(items));
         self.keep(&["minItems", "maxItems"], Value::is_u64, out);
-        let are_choices =
-            |it: &Value| it.as_array().is_some_and(|it| it.iter().all(|it| is_choice(&choices, it)));
+        // A set, because both lists may be long.
+        let known: BTreeSet<&str> = choices.iter().map(|choice| choice.value.as_str()).collect();
+        let is_known = |it: &Value| it.as_str().is_some_and(|it| known.contains(it));
+        let are_choices = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(is_known));
         self.describe(out, are_choices)
     }
 

@@ -55,26 +55,29 @@ fn scheme_end(uri: &str) -> Option<usize> {
     (named && plain).then_some(colon + 1)
 }
 
+/// Resolves the segments `.` and `..`, in time and memory proportional to the length of the path.
 fn without_dots(path: &str) -> String {
-    if !path.split('/').any(|segment| matches!(segment, "." | "..")) {
-        return path.to_owned();
-    }
     let absolute = path.starts_with('/');
-    let mut kept: Vec<&str> = Vec::new();
+    // Each segment that is kept has a slash behind it.
+    let mut kept = String::with_capacity(path.len() + 1);
     for segment in path.split('/').skip(usize::from(absolute)) {
         match segment {
             "." => {}
             ".." => {
                 kept.pop();
+                kept.truncate(kept.rfind('/').map_or(0, |slash| slash + 1));
             }
-            _ => kept.push(segment),
+            _ => kept.extend([segment, "/"]),
         }
     }
     // A path that ends in a dot segment names the folder itself.
-    if path.ends_with("/.") || path.ends_with("/..") {
-        kept.push("");
+    if !path.ends_with("/.") && !path.ends_with("/..") {
+        kept.pop();
     }
-    format!("{}{}", if absolute { "/" } else { "" }, kept.join("/"))
+    if absolute {
+        kept.insert(0, '/');
+    }
+    kept
 }
 
 /// Undoes percent encoding; what is not valid UTF-8 afterwards is replaced.
@@ -117,6 +120,10 @@ mod tests {
             ("", "http://a/b/c/d;p?q"),
             (".", "http://a/b/c/"),
             ("..", "http://a/b/"),
+            ("./", "http://a/b/c/"),
+            ("..//g", "http://a/b//g"),
+            ("..//../g", "http://a/b/g"),
+            ("/./g/../..", "http://a/"),
             ("../g", "http://a/b/g"),
             ("../../../g", "http://a/g"),
             ("g:h", "g:h"),
@@ -125,6 +132,8 @@ mod tests {
             assert_eq!(join(base, reference), expected, "{reference}");
         }
         assert_eq!(join("", "other.json"), "other.json");
+        assert_eq!(join("", "a/.."), "");
+        assert_eq!(join("", "../a/./b/."), "a/b/");
         assert_eq!(join("http://a", "b"), "http://a/b");
         assert_eq!(join("urn:example:root", ""), "urn:example:root");
     }

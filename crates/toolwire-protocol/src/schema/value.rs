@@ -1,45 +1,71 @@
-//! Order, weight and depth of JSON values.
+//! Equality, weight and depth of JSON values.
 
-use std::cmp::Ordering;
+use std::{
+    hash::{Hash, Hasher},
+    mem::discriminant,
+};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::number;
 use crate::canonical::sorted_members;
 
-/// A total order in which values that are equal as JSON, and no others, compare as equal.
+/// Returns whether two values are equal as JSON, where 1 and 1.0 are.
 ///
-/// Recursive, so only for values whose depth was checked.
-pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
+/// It reads no more of `right` than there is of `left`, so the weight of `left` pays for it. Recursive, so only for
+/// values whose depth was checked.
+pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Number(a), Value::Number(b)) => number::compare(a, b),
-        (Value::String(a), Value::String(b)) => a.cmp(b),
-        (Value::Array(a), Value::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
-            a.iter().zip(b).map(|(a, b)| compare(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-        }),
-        (Value::Object(a), Value::Object(b)) => a.len().cmp(&b.len()).then_with(|| compare_members(a, b)),
-        _ => rank(left).cmp(&rank(right)),
+        (Value::Number(a), Value::Number(b)) => number::compare(a, b).is_eq(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|((name, value), (other, at_its_place))| {
+                    // A map may keep the order of insertion, which says nothing about equality.
+                    let found = if name == other { Some(at_its_place) } else { b.get(name) };
+                    found.is_some_and(|found| equal(value, found))
+                })
+        }
+        (Value::Number(_) | Value::Array(_) | Value::Object(_), _) => false,
+        _ => left == right,
     }
 }
 
-fn compare_members(left: &Map<String, Value>, right: &Map<String, Value>) -> Ordering {
-    sorted_members(left.iter())
-        .into_iter()
-        .zip(sorted_members(right.iter()))
-        .map(|((a_key, a), (b_key, b))| a_key.cmp(b_key).then_with(|| compare(a, b)))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
+/// A value as the key of a hash table, where values are equal as JSON.
+///
+/// Recursive, so only for values whose depth was checked.
+pub(super) struct ByValue<'v>(pub(super) &'v Value);
+
+impl PartialEq for ByValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        equal(self.0, other.0)
+    }
 }
 
-fn rank(value: &Value) -> u8 {
-    match value {
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Number(_) => 2,
-        Value::String(_) => 3,
-        Value::Array(_) => 4,
-        Value::Object(_) => 5,
+impl Eq for ByValue<'_> {}
+
+impl Hash for ByValue<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        discriminant(self.0).hash(state);
+        match self.0 {
+            Value::Null => {}
+            Value::Bool(truth) => truth.hash(state),
+            Value::Number(number) => number::identity(number).hash(state),
+            Value::String(text) => text.hash(state),
+            Value::Array(items) => {
+                items.len().hash(state);
+                for item in items {
+                    ByValue(item).hash(state);
+                }
+            }
+            Value::Object(members) => {
+                members.len().hash(state);
+                for (name, value) in sorted_members(members.iter()) {
+                    name.hash(state);
+                    ByValue(value).hash(state);
+                }
+            }
+        }
     }
 }
 

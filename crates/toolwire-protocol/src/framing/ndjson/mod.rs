@@ -4,16 +4,19 @@
 //! envelope parser's job, which can answer with a proper error. Of a line that is too long, which no parser will ever
 //! see, it keeps the outline.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2_iter};
 
 use crate::envelope::{Outline, OutlineKind, OutlineReader};
 
+/// U+FEFF in UTF-8, which programs on Windows may write before anything else.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Splits a growing buffer into lines of at most `limit` bytes.
 ///
-/// Lines end with `\n` or `\r\n`; blank lines are skipped. A line is handed out without being copied. A line
+/// Lines end with `\n` or `\r\n`; blank lines are skipped, and so is a byte order mark before the first line. A line is handed out without being copied. A line
 /// over the limit is reported once and its bytes are dropped as they arrive, so that one bad message does
 /// not cost the connection. It is reported as soon as its [outline](Self::take_outline) is known, which may be at its
 /// end.
@@ -34,6 +37,8 @@ use crate::envelope::{Outline, OutlineKind, OutlineReader};
 #[derive(Clone, Debug)]
 pub struct LineDecoder {
     limit: usize,
+    /// True until it is known whether the input begins with a byte order mark.
+    at_start: bool,
     /// How much of the buffer is known to hold no newline, so that a long line is searched only once.
     searched: usize,
     /// What is known of an over-long line whose rest is still to come.
@@ -60,6 +65,7 @@ impl LineDecoder {
     pub const fn new(limit: usize) -> Self {
         Self {
             limit,
+            at_start: true,
             searched: 0,
             discarding: None,
             outline: Outline { kind: OutlineKind::Unknown, id: None },
@@ -75,6 +81,9 @@ impl LineDecoder {
     ///
     /// After an error the decoder is still good: call again.
     pub fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, LineTooLong> {
+        if self.at_start {
+            self.skip_byte_order_mark(buffer);
+        }
         while let Some(mut line) = self.split_line(buffer) {
             if let Some(discarding) = self.discarding.take() {
                 if self.report(*discarding, &line) {
@@ -99,12 +108,16 @@ impl LineDecoder {
 
     /// The outline of the line that was reported last as too long.
     pub fn take_outline(&mut self) -> Outline {
-        std::mem::take(&mut self.outline)
+        mem::take(&mut self.outline)
     }
 
-    /// Drops the beginning of an over-long line, or more of it.
+    /// Drops the line that has begun, as if it were over the limit: it is reported once, now or by a later call.
+    ///
+    /// # Errors
+    /// When its outline is known already.
+    #[doc(hidden)]
     #[cold]
-    fn discard(&mut self, buffer: &mut BytesMut) -> Result<(), LineTooLong> {
+    pub fn discard(&mut self, buffer: &mut BytesMut) -> Result<(), LineTooLong> {
         let discarding = self.discarding.get_or_insert_default();
         let mut news = false;
         if !discarding.reported {
@@ -144,7 +157,20 @@ impl LineDecoder {
             return Err(LineTooLong { limit: self.limit });
         }
         line.truncate(content_len(&line));
+        self.at_start = true;
         Ok((!is_blank(&line)).then(|| line.freeze()))
+    }
+
+    /// Removes a byte order mark at the start of the input, once all of it is there.
+    #[cold]
+    fn skip_byte_order_mark(&mut self, buffer: &mut BytesMut) {
+        if buffer.starts_with(BYTE_ORDER_MARK) {
+            let _ = buffer.split_to(BYTE_ORDER_MARK.len());
+            self.searched = 0;
+        } else if BYTE_ORDER_MARK.starts_with(buffer) {
+            return;
+        }
+        self.at_start = false;
     }
 
     /// Takes everything up to the next newline, which is removed.

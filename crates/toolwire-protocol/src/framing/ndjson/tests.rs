@@ -54,6 +54,24 @@ fn lines_are_split_and_their_endings_removed() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_first_line_is_skipped() {
+    for (input, expected) in [
+        ("\u{feff}a\n\u{feff}\n", &[Some("a"), Some("\u{feff}")][..]),
+        ("\u{feff}\r\na", &[Some("a")][..]),
+        ("\u{feff}a", &[Some("a")][..]),
+        ("\n\u{feff}\n", &[Some("\u{feff}")][..]),
+        ("\u{feff}", &[][..]),
+        ("\u{feff}1234\n", &[Some("1234")][..]),
+        ("\u{feff}1234", &[Some("1234")][..]),
+    ] {
+        let one_by_one = input.as_bytes().chunks(1);
+        for lines in [texts(4, [input.as_bytes()]), texts(4, one_by_one)] {
+            assert_eq!(as_refs(&lines), expected, "{input:?}");
+        }
+    }
+}
+
+#[test]
 fn an_over_long_line_is_one_error_and_the_next_line_is_good() {
     for (input, expected) in [
         ("1234\n", &[Some("1234")][..]),

@@ -65,14 +65,20 @@ impl<'d> Site<'d> {
         Ok(Range { min: self.count(min)?, max: self.count(max)? })
     }
 
-    fn names(self, keyword: &str) -> Result<Vec<String>, Fault<'d>> {
-        Ok(self.read(keyword, "an array of strings", names)?.unwrap_or_default())
+    /// Returns an array of strings, and how many bytes a copy of it takes.
+    fn names(self, keyword: &str) -> Result<Option<(&'d Value, usize)>, Fault<'d>> {
+        self.read(keyword, "an array of strings", |value| names_bytes(value).map(|bytes| (value, bytes)))
     }
 }
 
-/// The strings of an array of nothing but strings.
-fn names(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+/// Returns how many bytes a copy of an array of nothing but strings takes; none for any other value.
+fn names_bytes(value: &Value) -> Option<usize> {
+    value.as_array()?.iter().map(|name| name.as_str().map(|name| size_of::<String>() + name.len())).sum()
+}
+
+/// Copies the strings of an array.
+fn names(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn constant(value: &Value) -> Constant {
@@ -178,16 +184,20 @@ impl<'d> Compiler<'d> {
     fn object_keywords(&mut self, site: Site<'d>) -> Result<(), Fault<'d>> {
         let mut properties = BTreeMap::new();
         properties.extend(self.members(site, "properties")?.into_iter().map(|(name, id)| (name.clone(), id)));
+        let mut required = Vec::new();
+        if let Some((value, bytes)) = site.names("required")? {
+            self.spend(bytes, site, "required")?;
+            required = names(value);
+        }
         let mut rules = ObjectRules {
             size: site.range("minProperties", "maxProperties")?,
-            required: site.names("required")?,
+            required,
             properties,
             patterns: Vec::new(),
             additional: self.child(site, "additionalProperties")?,
             names: self.child(site, "propertyNames")?,
             dependent_required: Vec::new(),
         };
-        self.spend(rules.required.iter().map(String::len).sum(), site, "required")?;
         for (source, id) in self.members(site, "patternProperties")? {
             rules.patterns.push((self.pattern(source), id));
         }
@@ -197,10 +207,10 @@ impl<'d> Compiler<'d> {
         }
         for keyword in ["dependentRequired", "dependencies"] {
             for (name, value) in site.object(keyword)?.into_iter().flatten() {
-                self.spend(name.len(), site, keyword)?;
-                if let Some(needed) = names(value) {
-                    self.spend(needed.iter().map(String::len).sum(), site, keyword)?;
-                    rules.dependent_required.push((name.clone(), needed));
+                self.spend(size_of::<(String, Vec<String>)>() + name.len(), site, keyword)?;
+                if let Some(bytes) = names_bytes(value) {
+                    self.spend(bytes, site, keyword)?;
+                    rules.dependent_required.push((name.clone(), names(value)));
                 } else if keyword == "dependencies" && is_schema(value) {
                     // Until draft-07, one keyword held both kinds of dependency.
                     let id = self.subschema(value, site.resource)?;

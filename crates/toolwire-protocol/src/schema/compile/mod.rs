@@ -180,8 +180,8 @@ impl<'d> Compiler<'d> {
             self.add_anchor(resource, anchor, site.id);
         }
         if let Some(anchor) = site.text("$dynamicAnchor")? {
-            self.add_anchor(resource, anchor, site.id);
             self.spend(anchor.len(), site, "$dynamicAnchor")?;
+            self.add_anchor(resource, anchor, site.id);
             if let Some(resource) = self.resources.get_mut(resource) {
                 resource.dynamic_anchors.insert(anchor.to_owned(), site.id);
             }
@@ -191,8 +191,7 @@ impl<'d> Compiler<'d> {
 
     /// The resource that begins at `site` because of its `$id`.
     fn enter_resource(&mut self, site: Site<'d>, id: &str) -> Result<usize, Fault<'d>> {
-        let uri: Rc<str> = uri::join(self.base(site.resource), uri::split_fragment(id).0).into();
-        self.spend(uri.len(), site, "$id")?;
+        let uri: Rc<str> = self.join(site, "$id", uri::split_fragment(id).0)?.into();
         if std::ptr::eq(site.schema, self.document) {
             // The root already has its resource, which only gets its name now.
             if let Some(root) = self.resources.first_mut() {
@@ -203,6 +202,15 @@ impl<'d> Compiler<'d> {
         }
         let old = self.hides_siblings(site.resource);
         Ok(self.add_resource(uri, site.schema, old))
+    }
+
+    /// Resolves `reference`, which has no fragment, against the base of `site`.
+    ///
+    /// Joining reads all of both, so both are paid for, and before: what comes of it may be very short.
+    fn join(&mut self, site: Site<'d>, keyword: &str, reference: &str) -> Result<String, Fault<'d>> {
+        let bytes = self.base(site.resource).len().saturating_add(reference.len());
+        self.spend(bytes, site, keyword)?;
+        Ok(uri::join(self.base(site.resource), reference))
     }
 
     /// What references in a resource are relative to.
@@ -224,7 +232,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// Takes `bytes` from the budget for what `keyword` needs.
+    /// Takes `bytes` from the budget for what `keyword` needs, before it is done.
     fn spend(&mut self, bytes: usize, site: Site<'d>, keyword: &str) -> Result<(), Fault<'d>> {
         match self.bytes_left.checked_sub(bytes) {
             Some(left) => {

@@ -34,8 +34,7 @@ impl<'d> Compiler<'d> {
         let resource = if relative.is_empty() {
             self.resources.get(pending.site.resource).map(|resource| resource.first)
         } else {
-            let uri = uri::join(self.base(pending.site.resource), relative);
-            self.spend(uri.len(), pending.site, pending.keyword)?;
+            let uri = self.join(pending.site, pending.keyword, relative)?;
             self.by_uri.get(uri.as_str()).copied()
         };
         let Some(resource) = resource else {

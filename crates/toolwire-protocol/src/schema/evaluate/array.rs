@@ -1,5 +1,7 @@
 //! The keywords of arrays.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{At, Path, Report, Run, Seen};
@@ -44,16 +46,13 @@ impl<'s> Run<'s> {
     }
 
     fn unique(&mut self, items: &[Value], at: At<'_, '_>, report: &mut Report) -> bool {
-        // Sorting compares each item about as often as the length has binary digits.
-        let comparisons = u64::from(items.len().checked_ilog2().unwrap_or(0)) + 1;
-        if !self.charge(value::weight(at.value).saturating_mul(comparisons)) {
+        // Each item is hashed, and compared with those of the same hash.
+        if !self.charge(value::weight(at.value).saturating_mul(2)) {
             return false;
         }
-        let mut sorted: Vec<(usize, &Value)> = items.iter().enumerate().collect();
-        sorted.sort_by(|(_, a), (_, b)| value::compare(a, b));
-        let twins = sorted.windows(2).find_map(|pair| match pair {
-            [(i, a), (j, b)] if value::compare(a, b).is_eq() => Some((*i, *j, *a)),
-            _ => None,
+        let mut seen = HashMap::with_capacity(items.len());
+        let twins = items.iter().enumerate().find_map(|(second, item)| {
+            seen.insert(value::ByValue(item), second).map(|first| (first, second, item))
         });
         let Some((first, second, twin)) = twins else { return true };
         self.fail(report, || {

@@ -183,10 +183,17 @@ impl<'s> Run<'s> {
 
     /// The outermost resource entered that has the anchor decides.
     fn dynamic_target(&mut self, target: NodeId, anchor: &str) -> NodeId {
-        let anchors = super::value::lookup_weight(anchor, self.scope.len());
-        self.charge(super::value::count(self.scope.len()).saturating_mul(anchors));
-        let anchors = &self.program.dynamic_anchors;
-        let found = self.scope.iter().find_map(|resource| anchors.get(*resource)?.get(anchor));
-        found.copied().unwrap_or(target)
+        let program = self.program;
+        for place in 0..self.scope.len() {
+            let resource = self.scope.get(place).and_then(|resource| program.dynamic_anchors.get(*resource));
+            let Some(anchors) = resource else { continue };
+            if !self.charge_lookup(anchor, anchors.len()) {
+                break;
+            }
+            if let Some(found) = anchors.get(anchor) {
+                return *found;
+            }
+        }
+        target
     }
 }

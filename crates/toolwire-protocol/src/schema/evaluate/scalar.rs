@@ -1,7 +1,5 @@
 //! `type`, `enum`, `const` and the keywords of numbers and strings.
 
-use std::cmp::Ordering;
-
 use serde_json::{Number, Value};
 
 use super::{At, Report, Run};
@@ -27,7 +25,7 @@ impl Run<'_> {
             if !self.charge(constant.weight) {
                 return false;
             }
-            if value::compare(&constant.value, at.value) == Ordering::Equal {
+            if value::equal(&constant.value, at.value) {
                 return true;
             }
         }
@@ -93,7 +91,7 @@ impl Run<'_> {
     pub(super) fn matches(&mut self, pattern: &Pattern, text: &str) -> bool {
         let Some(regex) = &pattern.regex else {
             self.guesses += 1;
-            return true;
+            return self.charge(1);
         };
         self.charge((count(text.len()) / 2 + 1).saturating_mul(pattern.weight)) && regex.is_match(text)
     }

@@ -136,26 +136,68 @@ fn long_names_above_many_subschemas_stay_cheap() {
 
 #[test]
 fn a_long_base_and_many_that_are_relative_to_it_are_too_costly() {
-    // Each of them joined to the base would take hundreds of megabytes.
+    // Each of them joined to the base would take hundreds of megabytes, or the time of them where the result is short.
     let base = format!("http://example.com/{}/", "p".repeat(40_000));
-    let children = |child: &dyn Fn(usize) -> Value| (0..9_000).map(child).collect::<Vec<Value>>();
-    for child in [
-        &(|at: usize| json!({"$id": at.to_string()})) as &dyn Fn(usize) -> Value,
-        &|at| json!({"$ref": format!("other/{at}#/x")}),
+    let document = |keyword: &str, start: &str, end: &str| {
+        let child = |at: usize| json!({keyword: format!("{start}{}{end}", at % 2)});
+        let children: Vec<Value> = (0..9_000).map(child).collect();
+        json!({"$id": base, "allOf": children})
+    };
+    for (keyword, start, end) in [
+        ("$id", "", ""),
+        ("$id", "../a", ""),
+        ("$id", "../../../a", ""),
+        ("$id", "/a", ""),
+        ("$id", "//a", ""),
+        ("$id", "?q", ""),
+        ("$ref", "other/", "#/x"),
+        ("$ref", "../a", "#/x"),
+        ("$ref", "/a", ""),
+        ("$ref", "?q", "#x"),
+        ("$dynamicRef", "../a", "#x"),
+        ("$dynamicRef", "/a", "#x"),
     ] {
-        let error = compile_error(&json!({"$id": base, "allOf": children(child)}));
-        assert!(
-            error.reason.contains(&format!("MAX_COMPILED_BYTES ({MAX_COMPILED_BYTES})")),
-            "{}",
-            error.reason
-        );
+        let error = compile_error(&document(keyword, start, end));
+        let limit = format!("MAX_COMPILED_BYTES ({MAX_COMPILED_BYTES})");
+        assert!(error.reason.contains(&limit), "{keyword} {start}: {}", error.reason);
     }
-    // What stays in the document is not relative to anything.
-    let local =
-        json!({"$id": base, "allOf": children(&|_| json!({"$ref": "#/$defs/a"})), "$defs": {"a": true}});
-    assert!(Schema::compile(&local).is_ok());
+    let same = json!({"$id": base, "allOf": vec![json!({"$id": ""}); 9_000]});
+    assert!(compile_error(&same).reason.contains("MAX_COMPILED_BYTES"));
+    // A reference within the document is not relative to anything.
+    for reference in ["#/$defs/a", "#x", "#", ""] {
+        for keyword in ["$ref", "$dynamicRef"] {
+            let children = vec![json!({keyword: reference}); 9_000];
+            let local = json!({"$id": base, "$anchor": "x", "allOf": children, "$defs": {"a": true}});
+            assert!(Schema::compile(&local).is_ok(), "{keyword} {reference}");
+        }
+    }
+}
+
+#[test]
+fn copies_are_paid_for_with_the_memory_that_they_take() {
     let large = json!({"const": "x".repeat(MAX_COMPILED_BYTES)});
     assert_eq!(compile_error(&large).path, "/const");
+    let empty = vec![json!(""); MAX_COMPILED_BYTES / size_of::<String>() + 1];
+    assert_eq!(compile_error(&json!({"required": empty})).path, "/required");
+    let needed = json!({"dependentRequired": {"a": empty}});
+    assert_eq!(compile_error(&needed).path, "/dependentRequired");
+}
+
+#[test]
+fn long_patterns_are_paid_for_with_what_reading_them_takes() {
+    // It compiles to next to nothing, and more than two of them are still more than all patterns may take.
+    let source = |at: usize| json!({"pattern": format!("(?x) {at} {}", " ".repeat(60_000))});
+    let many: Vec<Value> = (0..5).map(source).collect();
+    assert_eq!(Schema::compile(&json!({"allOf": many})).unwrap().skipped().len(), 3);
+}
+
+#[test]
+fn patterns_that_cannot_be_run_are_paid_for() {
+    let patterns: Map<String, Value> = (0..5_000).map(|at| (format!("(?={at})"), json!(true))).collect();
+    let instance = |members: usize| (0..members).map(|at| (at.to_string(), json!(1))).collect::<Map<_, _>>();
+    let schema = json!({"patternProperties": patterns});
+    accepts(&schema, &[instance(100).into()]);
+    assert!(said(&schema, &instance(1_000).into()).starts_with("schema too costly"));
 }
 
 #[test]
@@ -212,6 +254,12 @@ fn names_are_counted_when_references_are_replaced() {
     let definition = json!({"properties": {"n".repeat(100_000): {"type": "string"}}});
     let uses: Vec<Value> = (0..1_000).map(|_| json!({"$ref": "#/$defs/a"})).collect();
     let error = inline_local_refs(json!({"allOf": uses, "$defs": {"a": definition}})).unwrap_err();
+    assert!(error.reason.contains(&MAX_INLINED_VALUES.to_string()), "{error}");
+    // A long reference is read each time.
+    let name = "n".repeat(100_000);
+    let definitions = json!({"a": {"$ref": format!("#/$defs/{name}")}, name: true});
+    let uses: Vec<Value> = (0..1_000).map(|_| json!({"$ref": "#/$defs/a"})).collect();
+    let error = inline_local_refs(json!({"allOf": uses, "$defs": definitions})).unwrap_err();
     assert!(error.reason.contains(&MAX_INLINED_VALUES.to_string()), "{error}");
     // Long names that refer to each other are looked up by number.
     let name = |at: usize| format!("{}{at}", "n".repeat(200));
