@@ -240,6 +240,10 @@ impl ServerBuilder {
     /// Whether routes that ask for scopes are hidden from those who do not have them, as if
     /// [`visible_to`](ToolRoute::visible_to) said so. By default everybody sees them, and learns what to ask for by
     /// being refused.
+    ///
+    /// A resource that is hidden does not keep its URI from others: it is read from the next template that fits, which
+    /// may ask for less. Where templates overlap, the broader one has to ask for what the narrower one does, or leave
+    /// out what that stands for.
     pub fn hide_without_scopes(mut self, hide: bool) -> Self {
         self.policy.hide_without_scopes = hide;
         self

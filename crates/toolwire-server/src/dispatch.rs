@@ -25,7 +25,7 @@ use crate::{
     listen,
     output::not_found,
     reply::Prepared,
-    route::{ToolRoute, read_listing_cursor, run_completer, run_listing},
+    route::{ToolRoute, check_prompt_arguments, read_listing_cursor, run_completer, run_listing},
 };
 
 /// Starts the handling of a request whose era, method and headers have passed the checks of `classify`.
@@ -38,7 +38,9 @@ pub(crate) fn dispatch(cx: Context) -> Answer {
 
 /// Finds who answers.
 pub(crate) fn route(cx: Context) -> Answer {
-    if let Some(fault) = &cx.0.peek.fault {
+    // The parameters of a custom method have names and types of its own; only `_meta` belongs to every method.
+    let is_custom = cx.method().known().is_none();
+    if let Some(fault) = cx.0.peek.fault.as_ref().filter(|fault| !is_custom || fault.member == "_meta") {
         return now(Err(RpcError::invalid_params(format!("{}: {fault}", cx.method()))));
     }
     let method = match cx.method() {
@@ -213,10 +215,13 @@ fn get_prompt(cx: Context, catalog: &Catalog) -> Answer {
         return now(Err(RpcError::invalid_params("prompts/get needs the \"name\" of a prompt")));
     };
     match catalog.prompts.get(name, &cx.viewer()) {
-        Some(route) => match cx.check_access(&route.needs.access) {
-            Ok(()) => route.endpoint.call(cx),
-            Err(error) => now(Err(error)),
-        },
+        Some(route) => {
+            let checked = cx.check_access(&route.needs.access);
+            match checked.and_then(|()| check_prompt_arguments(name, &cx.arguments())) {
+                Ok(()) => route.endpoint.call(cx),
+                Err(error) => now(Err(error)),
+            }
+        }
         None => now(Err(RpcError::invalid_params(format!("unknown prompt: {name:?}")))),
     }
 }

@@ -66,8 +66,8 @@ pub use access::{
 };
 pub use admission::{CallerKey, Usage};
 pub use ask::{
-    Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceStore, Question,
-    Sample, StateKeys, UrlAnswer,
+    Answer, Ask, AskError, Elicit, ElicitUrl, ListRoots, MemoryNonces, NeedInput, NonceError, NonceStore,
+    Question, Sample, StateKeys, UrlAnswer,
 };
 pub use blocking::{Blocking, MayBlock, blocking};
 pub use builder::{BuildError, ServerBuilder};

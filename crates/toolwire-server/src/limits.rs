@@ -17,6 +17,10 @@ pub struct Limits {
     /// The longest message a peer may send, in bytes. Longer ones are answered with an error and skipped.
     /// Default 4 MiB. Worst case: this much memory per connection while a message arrives.
     pub message_bytes: usize,
+    /// How many bytes the id of a request may have, and the token by which it asks for progress: both are kept while the
+    /// request runs, and sent with what belongs to it. A request with a longer id is answered with an error that does not
+    /// repeat it. Default 1 KiB.
+    pub request_id_bytes: usize,
     /// How many requests are served at the same time, of all callers together and whichever way they came in.
     /// Further ones are refused as busy, over HTTP with status 429. Default 4096.
     pub requests: usize,
@@ -88,6 +92,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message_bytes: toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES,
+            request_id_bytes: 1024,
             requests: 4096,
             requests_per_caller: 1024,
             requests_in_flight: 256,

@@ -8,10 +8,13 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use toolwire_protocol::framing::Outline;
 use toolwire_protocol::framing::ndjson::LineTooLong;
+
+use crate::ledger::{Ledger, LimitReached};
 
 /// A boxed future, for the few places where a trait object has to be asynchronous.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -67,6 +70,11 @@ pub trait Source: Send + 'static {
     ///
     /// A future that is dropped before it is ready has taken no message.
     fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, ReceiveError>> + Send;
+
+    /// Charges to `ledger` from now on what was read and is not received yet, if that is more than a small constant.
+    /// A source that buffers no more than that has nothing to do.
+    #[doc(hidden)]
+    fn charge_to(&mut self, _ledger: &Ledger) {}
 }
 
 /// The sending half of a [`Duplex`].
@@ -85,6 +93,11 @@ pub trait Sink: Send + 'static {
 
     /// Flushes and tells the peer that nothing more will come.
     fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Charges to `ledger` from now on what was sent and is not written yet, if that is more than a small constant.
+    /// A sink that buffers no more than that has nothing to do.
+    #[doc(hidden)]
+    fn charge_to(&mut self, _ledger: &Ledger) {}
 }
 
 /// What a transport can tell and do beside moving messages.
@@ -107,6 +120,19 @@ pub enum ReceiveError {
         /// What could be told of the message, so that it can be answered.
         outline: Box<Outline>,
     },
+    /// A message that is not complete would have exceeded a limit on the bytes that are held, and was dropped. The
+    /// connection goes on.
+    Busy {
+        /// The limit.
+        reached: LimitReached,
+        /// What could be told of the message, so that it can be answered.
+        outline: Box<Outline>,
+    },
+    /// A message was not complete in time. The connection is over.
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+    },
     /// The connection is broken.
     Io(io::Error),
 }
@@ -120,14 +146,14 @@ impl ReceiveError {
     /// What could be told of a message that was dropped; `None` when it is not about a message.
     pub const fn outline(&self) -> Option<&Outline> {
         match self {
-            Self::TooLong { outline, .. } => Some(outline),
-            Self::Io(_) => None,
+            Self::TooLong { outline, .. } | Self::Busy { outline, .. } => Some(outline),
+            Self::TimedOut { .. } | Self::Io(_) => None,
         }
     }
 
     /// Whether the connection is over, rather than one message lost.
     pub const fn is_fatal(&self) -> bool {
-        matches!(self, Self::Io(_))
+        !matches!(self, Self::TooLong { .. } | Self::Busy { .. })
     }
 }
 
@@ -135,6 +161,8 @@ impl fmt::Display for ReceiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong { limit, .. } => LineTooLong { limit: *limit }.fmt(f),
+            Self::Busy { reached, .. } => reached.fmt(f),
+            Self::TimedOut { limit } => write!(f, "a message was not complete within {limit:?}"),
             Self::Io(_) => f.write_str("the connection broke while receiving"),
         }
     }
@@ -143,7 +171,7 @@ impl fmt::Display for ReceiveError {
 impl std::error::Error for ReceiveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::TooLong { .. } => None,
+            Self::TooLong { .. } | Self::Busy { .. } | Self::TimedOut { .. } => None,
             Self::Io(error) => Some(error),
         }
     }

@@ -19,11 +19,15 @@
 
 use std::{
     fmt,
+    hash::{Hash, Hasher},
+    ptr,
     sync::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
+
+pub use crate::buffer_charge::{BufferCharge, UNCHARGED_BYTES};
 
 /// What something is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,13 +49,11 @@ pub enum Account {
     SubscriptionBytes,
     /// Bytes of events that are kept for clients that come back.
     EventBytes,
-    /// Bytes of lists that were put together from the pages of a peer.
-    ListBytes,
 }
 
 impl Account {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Requests,
         Self::Listeners,
         Self::Sessions,
@@ -60,7 +62,6 @@ impl Account {
         Self::SessionBytes,
         Self::SubscriptionBytes,
         Self::EventBytes,
-        Self::ListBytes,
     ];
 
     /// Which ceiling holds for it: all accounts of bytes share one.
@@ -183,6 +184,11 @@ impl Ledger {
         Ok(Charge { ledger: self.clone(), account, amount })
     }
 
+    /// Returns the ledger above this one, or `None` if there is nothing above it.
+    pub fn parent(&self) -> Option<&Self> {
+        self.0.parent.as_ref()
+    }
+
     /// A charge of nothing, to grow later.
     pub fn empty_charge(&self, account: Account) -> Charge {
         Charge { ledger: self.clone(), account, amount: 0 }
@@ -202,6 +208,16 @@ impl Ledger {
     /// be refused.
     pub fn is_over(&self) -> bool {
         self.chain().any(|node| node.bytes.load(Ordering::Relaxed) > node.ceilings.bytes.1)
+    }
+
+    /// Returns `true` if `bytes` more could be charged, were up to `freed` bytes of an account given back before.
+    #[doc(hidden)]
+    pub fn could_hold(&self, bytes: usize, account: Account, freed: usize) -> bool {
+        self.chain().all(|node| {
+            let freed = freed.min(node.used[account as usize].load(Ordering::Relaxed));
+            let held = node.bytes.load(Ordering::Relaxed).saturating_sub(freed);
+            held.saturating_add(bytes) <= node.ceilings.bytes.1
+        })
     }
 
     /// The same ledger without keeping it.
@@ -232,6 +248,21 @@ impl Ledger {
 
     fn subtract(&self, account: Account, amount: usize) {
         self.chain().for_each(|node| node.subtract(account, amount));
+    }
+}
+
+/// Ledgers are equal if they are the same one, whatever is charged to them.
+impl PartialEq for Ledger {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Ledger {}
+
+impl Hash for Ledger {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        ptr::hash(Arc::as_ptr(&self.0), state);
     }
 }
 
@@ -369,7 +400,7 @@ mod tests {
             (Account::Requests, "as many requests are open as the limit requests allows (0)"),
             (Account::Listeners, "as many subscriptions are open as the limit listeners allows (1)"),
             (Account::Sessions, "as many sessions are in use as the limit sessions allows (2)"),
-            (Account::ListBytes, "as many bytes are held as the limit bytes allows (3)"),
+            (Account::EventBytes, "as many bytes are held as the limit bytes allows (3)"),
         ] {
             assert_eq!(refused(account).to_string(), words);
             assert_eq!(refused(account).account(), account);
@@ -399,6 +430,15 @@ mod tests {
         assert!(connection.is_over());
         charge.shrink(usize::MAX);
         assert_eq!((charge.amount(), process.used_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_ledger_is_equal_to_its_clones_only_and_knows_the_one_above() {
+        let (process, caller, connection) = tree();
+        assert_eq!(connection.parent(), Some(&caller));
+        assert_eq!((caller.clone().parent(), process.parent()), (Some(&process), None));
+        assert_ne!(caller, process.child(Ceilings::NONE));
+        assert!(std::collections::HashSet::from([caller.clone(), connection]).contains(&caller));
     }
 
     #[test]

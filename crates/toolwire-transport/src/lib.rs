@@ -50,6 +50,7 @@ pub mod stdio;
 #[cfg(all(unix, feature = "unix"))]
 pub mod unix;
 
+mod buffer_charge;
 mod lock;
 mod quick_hash;
 

@@ -3,6 +3,10 @@
 //! For tests and for a client and a server that live in one program. Each direction holds at most
 //! [`MESSAGES`] messages and about [`BYTES`] bytes; a sender that is ahead waits. There is no limit on the size of one
 //! message, because both ends belong to the same program.
+//!
+//! Where a server is at one end, what waits in either direction is charged to its client as soon as it is more than 64 KiB,
+//! and senders wait from there on if the client holds more than it may. So all pairs of a server together hold,
+//! beyond what its limits allow, at most 64 KiB and one message for each connection and direction.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,6 +17,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 
 use crate::duplex::{Duplex, LocalPeer, ReceiveError, Sink, Source};
+use crate::ledger::{Account, BufferCharge, Ledger, UNCHARGED_BYTES};
 use crate::lock::lock;
 
 /// How many messages may wait in one direction.
@@ -64,6 +69,10 @@ impl Source for MemorySource {
     async fn receive(&mut self) -> Result<Option<Bytes>, ReceiveError> {
         poll_fn(|cx| lock(&self.0.state).poll_receive(cx)).await.map_err(ReceiveError::Io)
     }
+
+    fn charge_to(&mut self, ledger: &Ledger) {
+        self.0.charge(BufferCharge::new(ledger, Account::RequestBytes));
+    }
 }
 
 impl Sink for MemorySink {
@@ -79,6 +88,10 @@ impl Sink for MemorySink {
     async fn close(&mut self) -> io::Result<()> {
         self.0.end_sending();
         Ok(())
+    }
+
+    fn charge_to(&mut self, ledger: &Ledger) {
+        self.0.charge(BufferCharge::new(ledger, Account::AnswerBytes));
     }
 }
 
@@ -108,9 +121,16 @@ struct State {
     receiver_gone: bool,
     sender: Option<Waker>,
     receiver: Option<Waker>,
+    charge: Option<BufferCharge>,
 }
 
 impl Pipe {
+    fn charge(&self, charge: BufferCharge) {
+        let mut state = lock(&self.state);
+        state.charge = Some(charge);
+        state.update_charge();
+    }
+
     fn end_sending(&self) {
         let mut state = lock(&self.state);
         state.sender_gone = true;
@@ -122,6 +142,7 @@ impl Pipe {
         state.receiver_gone = true;
         state.queue.clear();
         state.bytes = 0;
+        state.update_charge();
         wake(&mut state.sender);
     }
 }
@@ -130,6 +151,7 @@ impl State {
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         if let Some(message) = self.queue.pop_front() {
             self.bytes -= message.len();
+            self.update_charge();
             wake(&mut self.sender);
             return Poll::Ready(Ok(Some(message)));
         }
@@ -144,16 +166,28 @@ impl State {
         if self.receiver_gone || self.sender_gone {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        if self.queue.len() >= MESSAGES || self.bytes >= BYTES {
+        if self.queue.len() >= MESSAGES || self.bytes >= BYTES || self.is_over() {
             self.sender = Some(cx.waker().clone());
             return Poll::Pending;
         }
         if let Some(message) = message.take() {
             self.bytes += message.len();
             self.queue.push_back(message);
+            self.update_charge();
             wake(&mut self.receiver);
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Whether no more may wait than does, because of what else is held for the same client.
+    fn is_over(&self) -> bool {
+        self.bytes > UNCHARGED_BYTES && self.charge.as_ref().is_some_and(BufferCharge::is_over)
+    }
+
+    fn update_charge(&mut self) {
+        if let Some(charge) = &mut self.charge {
+            charge.set_unchecked(self.bytes);
+        }
     }
 }
 

@@ -132,8 +132,12 @@ impl Connector<Remote> for WebSocket {
             Err(error) => return Err(FailedConnection { error, again: Some(self) }),
         };
         let limits = &self.endpoint.settings().limits;
-        let bounds = Bounds { message_bytes: limits.response_bytes, silence: limits.websocket_silence };
-        let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Client, bounds).await;
+        let bounds = Bounds {
+            message_bytes: limits.response_bytes,
+            silence: limits.websocket_silence,
+            message_time: limits.response_timeout,
+        };
+        let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Client, bounds, None).await;
         tokio::spawn(driving);
         let key = self.url();
         Ok(Connection::over(connection, inbox).key(key).again(self))

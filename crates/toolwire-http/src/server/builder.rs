@@ -1,6 +1,6 @@
 //! Describing an HTTP endpoint.
 
-use std::{error::Error, fmt, future::Future, sync::Arc};
+use std::{error::Error, fmt, future::Future, net::SocketAddr, sync::Arc};
 
 use http::{Response, request::Parts};
 use toolwire_server::Server;
@@ -10,6 +10,7 @@ use super::{
     config::{Cors, HttpConfig, HttpLimits, Legacy},
     edge::Gate,
     pages::Pages,
+    peer::FindPeer,
 };
 
 /// An HTTP endpoint being described; made by [`HttpService::builder`].
@@ -20,6 +21,7 @@ pub struct HttpBuilder {
     config: HttpConfig,
     event_log: Option<Arc<dyn EventLog>>,
     guard: Option<Arc<dyn Guard>>,
+    peer: Option<FindPeer>,
     pages: Pages,
     /// A path that two pages were given.
     taken: Option<String>,
@@ -32,6 +34,7 @@ impl HttpBuilder {
             config: HttpConfig::default(),
             event_log: None,
             guard: None,
+            peer: None,
             pages: Pages::default(),
             taken: None,
         }
@@ -96,6 +99,38 @@ impl HttpBuilder {
     /// no [`PeerAddr`](super::PeerAddr) unless a layer puts one there. Default: connections come from clients.
     pub fn behind_proxy(mut self) -> Self {
         self.config.behind_proxy = true;
+        self
+    }
+
+    /// Finds the address of a client in the head of a request, for an endpoint that another HTTP server serves, or behind a
+    /// proxy that names the client in a header. Each address has its own share of what the server may hold. A request
+    /// whose address is not found is refused with 500. The function finds the address of the connection, where that is known,
+    /// as [`PeerAddr`](super::PeerAddr) among the extensions, and what it returns takes its place. Default:
+    /// [`HttpService::serve`] knows the address, and another HTTP server is expected to add a
+    /// [`PeerAddr`](super::PeerAddr); if it does not, a warning is logged.
+    ///
+    /// ```
+    /// use std::net::SocketAddr;
+    ///
+    /// use axum::extract::ConnectInfo;
+    /// use toolwire_http::server::HttpService;
+    /// use toolwire_server::Server;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder("clock", "1.0").build()?;
+    /// let mcp = HttpService::builder(server)
+    ///     .peer_addr(|request| request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0))
+    ///     .build()?;
+    /// let app = axum::Router::new()
+    ///     .route_service("/mcp", mcp)
+    ///     .into_make_service_with_connect_info::<SocketAddr>();
+    /// # let _ = app;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn peer_addr(mut self, find: impl Fn(&Parts) -> Option<SocketAddr> + Send + Sync + 'static) -> Self {
+        self.peer = Some(FindPeer::new(find));
         self
     }
 
@@ -195,7 +230,8 @@ impl HttpBuilder {
         self.check_pages()?;
         let gate = Gate::new(&self.config)
             .map_err(|entry| HttpConfigError(format!("{entry:?} is not a host, an origin or a URL")))?;
-        Ok(HttpService::assemble(self.server, self.config, gate, self.event_log, self.guard, self.pages))
+        let Self { server, config, event_log, guard, peer, pages, .. } = self;
+        Ok(HttpService::assemble(server, config, gate, event_log, guard, peer, pages))
     }
 
     fn check_pages(&self) -> Result<(), HttpConfigError> {

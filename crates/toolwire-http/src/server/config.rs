@@ -75,7 +75,8 @@ pub struct HttpLimits {
     /// The longest body of a request, in bytes; longer ones get 413. It is also the longest message of a WebSocket;
     /// longer ones end it with the code 1009. Default 4 MiB.
     pub body_bytes: usize,
-    /// How long the body of a request may take to arrive; later ones get 408. Default 30 seconds.
+    /// How long the body of a request may take to arrive; later ones get 408. A message of a WebSocket has as long from
+    /// its first byte to its last; later ones end it with the code 1008. Default 30 seconds.
     pub body_timeout: Duration,
     /// How long all headers of a request may be together, in bytes; longer ones get 431. Default 32 KiB, and at
     /// least 8 KiB.
@@ -97,7 +98,9 @@ pub struct HttpLimits {
     /// minute.
     pub write_timeout: Duration,
     /// How many WebSockets are open at once; further ones get 503. They are not counted as connections any more.
-    /// Default 1024.
+    /// The longest message of each, if it has more than 64 KiB, is charged to its caller from its first bytes to the end of
+    /// the WebSocket, which keeps the buffer; what crosses the limit `held_bytes_per_caller` or `held_bytes` ends the
+    /// WebSocket with the code 1013. Default 1024.
     pub websockets: usize,
     /// How long the client at a WebSocket may say nothing, not even when it is asked whether it is still there,
     /// before it is given up. It is asked three times in that time. Default one minute.

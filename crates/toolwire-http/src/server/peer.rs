@@ -2,32 +2,21 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use http::request::Parts;
 use toolwire_server::CallerKey;
 
 /// The address that a request came from, among the extensions of the request.
 ///
 /// [`HttpService::serve`](super::HttpService::serve) puts it there, unless the endpoint is
-/// [behind a proxy](super::HttpBuilder::behind_proxy): then all requests would come from the same place. Whoever serves
-/// connections otherwise, or knows the client's address from a header of a trusted proxy, puts it there in a layer:
-///
-/// ```
-/// use std::net::SocketAddr;
-///
-/// use axum::extract::{ConnectInfo, Request};
-/// use toolwire_http::server::PeerAddr;
-///
-/// fn note_peer(mut request: Request) -> Request {
-///     if let Some(&ConnectInfo(address)) = request.extensions().get::<ConnectInfo<SocketAddr>>() {
-///         request.extensions_mut().insert(PeerAddr(address));
-///     }
-///     request
-/// }
-/// # let _ = note_peer;
-/// ```
+/// [behind a proxy](super::HttpBuilder::behind_proxy): then all requests would come from the same place. An endpoint that is
+/// served by another HTTP server finds it with [`peer_addr`](super::HttpBuilder::peer_addr), or has it from a layer that puts
+/// it there. Without it, requests without a [`Principal`](super::Principal) have only the limits of the server, and no share
+/// of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "an address with a name")]
 pub struct PeerAddr(pub SocketAddr);
@@ -36,6 +25,34 @@ impl PeerAddr {
     /// Whom requests from there are counted against, where they have no principal.
     pub fn caller(self) -> CallerKey {
         CallerKey::address(self.0.ip())
+    }
+}
+
+/// A function that finds the address of a client in the head of a request.
+#[derive(Clone)]
+pub(crate) struct FindPeer(Arc<Find>);
+
+type Find = dyn Fn(&Parts) -> Option<SocketAddr> + Send + Sync;
+
+impl FindPeer {
+    pub(crate) fn new(find: impl Fn(&Parts) -> Option<SocketAddr> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// Gives a request its [`PeerAddr`], instead of the one that it may have from its connection or from a layer. Returns
+    /// `false` if the address cannot be found.
+    pub(crate) fn note(&self, parts: &mut Parts) -> bool {
+        let found = (self.0)(parts);
+        if let Some(address) = found {
+            parts.extensions.insert(PeerAddr(address));
+        }
+        found.is_some()
+    }
+}
+
+impl fmt::Debug for FindPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FindPeer")
     }
 }
 

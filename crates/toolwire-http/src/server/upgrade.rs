@@ -16,6 +16,7 @@ use tokio::{
 use tokio_tungstenite::tungstenite::{handshake::derive_accept_key, protocol::Role};
 use toolwire_protocol::RpcError;
 use toolwire_server::{Extensions, Server, engine::EndsAt};
+use toolwire_transport::Ledger;
 
 use super::{
     Body, HttpLimits, edge,
@@ -52,7 +53,11 @@ pub(crate) struct WebSockets {
 impl WebSockets {
     pub(crate) fn new(limits: &HttpLimits) -> Self {
         let limit = u32::try_from(limits.websockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        let bounds = Bounds { message_bytes: limits.body_bytes, silence: limits.websocket_silence };
+        let bounds = Bounds {
+            message_bytes: limits.body_bytes,
+            silence: limits.websocket_silence,
+            message_time: limits.body_timeout,
+        };
         // Whatever addresses may have, nobody has all there is.
         let share = limits.connections_per_address.min(limits.websockets.div_ceil(4));
         let shares = AddressShares::new(share);
@@ -79,19 +84,22 @@ impl WebSockets {
             Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
         })?;
         // Nobody knows where a request comes from that another HTTP server has taken, unless a layer says so.
-        let share = match caller_key(&parts) {
-            Some(caller) => Some(self.shares.take_for(caller).ok_or(Refusal(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many WebSockets are open for this caller; try again later",
-            ))?),
-            None => None,
+        let (share, ledger) = match caller_key(&parts) {
+            Some(caller) => {
+                let share = self.shares.take_for(caller.clone()).ok_or(Refusal(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many WebSockets are open for this caller; try again later",
+                ))?;
+                (Some(share), server.caller_ledger(caller))
+            }
+            None => (None, server.ledger().clone()),
         };
         let answer = agree(&parts.headers, named);
         let mut extensions = attach(Arc::new(parts));
         if let Some(end) = end {
             extensions.insert(end);
         }
-        let serving = serve(server.clone(), upgrade, self.bounds, extensions, (permit, share));
+        let serving = serve(server.clone(), upgrade, (self.bounds, ledger), extensions, (permit, share));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         while open.try_join_next().is_some() {}
         open.spawn(serving);
@@ -108,13 +116,14 @@ impl WebSockets {
 async fn serve(
     server: Server,
     upgrade: OnUpgrade,
-    bounds: Bounds,
+    (bounds, ledger): (Bounds, Ledger),
     extensions: Extensions,
     room: (OwnedSemaphorePermit, Option<AddressShare>),
 ) {
     match upgrade.await {
         Ok(upgraded) => {
-            let (connection, driving) = websocket::open(TokioIo::new(upgraded), Role::Server, bounds).await;
+            let stream = TokioIo::new(upgraded);
+            let (connection, driving) = websocket::open(stream, Role::Server, bounds, Some(&ledger)).await;
             let (outcome, ()) = tokio::join!(server.serve_with(connection, extensions), driving);
             if let Err(error) = outcome {
                 tracing::debug!(%error, "a WebSocket broke");

@@ -1,6 +1,12 @@
 //! Moves messages between a WebSocket and the engine, until one of them ends.
 
-use std::{borrow::Cow, time::Duration};
+use std::{
+    borrow::Cow,
+    future::{Future as _, poll_fn},
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::{
@@ -9,7 +15,7 @@ use futures_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
-    time::{Instant, MissedTickBehavior, interval_at, timeout},
+    time::{Instant, MissedTickBehavior, Sleep, interval_at, sleep, timeout},
 };
 use tokio_tungstenite::{
     WebSocketStream,
@@ -20,10 +26,14 @@ use tokio_tungstenite::{
 };
 use toolwire_transport::{
     Duplex as _, Sink as _, Source as _,
+    ledger::{BufferCharge, LimitReached, UNCHARGED_BYTES},
     memory::{Memory, MemorySink, MemorySource},
 };
 
-use super::{Bounds, CLOSE_PATIENCE, PINGS, heard::Ear};
+use super::{
+    Bounds, CLOSE_PATIENCE, PINGS,
+    heard::{Ear, Heard},
+};
 
 /// How a connection ended.
 enum Ending {
@@ -39,11 +49,12 @@ enum Ending {
 
 /// Moves messages until there is an end, and says what was wrong, if anything was.
 pub(super) async fn run<S>(
-    socket: WebSocketStream<S>,
+    socket: WebSocketStream<Heard<S>>,
     engine: Memory,
     role: Role,
     bounds: Bounds,
     ear: &Ear,
+    sending: Option<BufferCharge>,
 ) -> Option<String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -53,8 +64,8 @@ where
     // What is there to be written goes out before the end of the peer is noticed.
     let ending = tokio::select! {
         biased;
-        ending = write(&mut sink, &mut outgoing, bounds.silence / PINGS) => ending,
-        ending = read(&mut stream, &mut incoming, bounds.message_bytes, ear) => ending,
+        ending = write(&mut sink, &mut outgoing, bounds.silence / PINGS, sending) => ending,
+        ending = read(&mut stream, &mut incoming, role, bounds, ear) => ending,
         () = silent(ear, bounds.silence) => Ending::Lost(format!("nothing was heard for {:?}", bounds.silence)),
     };
     // The engine need not wait until the peer has agreed.
@@ -68,30 +79,71 @@ where
 async fn read<S>(
     stream: &mut SplitStream<WebSocketStream<S>>,
     incoming: &mut MemorySink,
-    limit: usize,
+    role: Role,
+    bounds: Bounds,
     ear: &Ear,
 ) -> Ending
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    // Clients mask their frames, which takes four bytes.
+    let head = if role == Role::Server { 6 } else { 2 };
+    let (mut clock, mut longest) = (None, 0);
     loop {
-        let text = match stream.next().await {
-            Some(Ok(Message::Text(text))) => text,
+        let next = poll_fn(|task| poll_next(stream, ear, &mut clock, bounds, task));
+        let text = match next.await {
+            Ok(Some(Message::Text(text))) => text,
             // These only show that somebody is there, and are answered below.
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
-            Some(Ok(Message::Close(frame))) => return Ending::Left(frame),
-            Some(Ok(Message::Binary(_))) => {
+            Ok(Some(Message::Ping(data) | Message::Pong(data))) => {
+                ear.discount(head + data.len());
+                continue;
+            }
+            Ok(Some(Message::Frame(_))) => continue,
+            Ok(Some(Message::Close(frame))) => return Ending::Left(frame),
+            Ok(Some(Message::Binary(_))) => {
                 let reason = "a message must be a text frame, and a binary one came";
                 return Ending::Refused(CloseCode::Unsupported, reason.into());
             }
-            Some(Err(error)) => return Ending::of(&error, limit),
-            None => return Ending::Left(None),
+            Ok(None) => return Ending::Left(None),
+            Err(ending) => return ending,
+        };
+        ear.complete();
+        clock = None;
+        longest = longest.max(text.len());
+        // A short message may be in the same memory as a long one before it, and would keep that.
+        let message = match text.len() {
+            ..=UNCHARGED_BYTES if longest > UNCHARGED_BYTES => Bytes::copy_from_slice(text.as_bytes()),
+            _ => text.into(),
         };
         // An engine that takes nothing more may still have something to say, so this is not the end.
         ear.cover(true);
-        let _ = incoming.send(text.into()).await;
+        let _ = incoming.send(message).await;
         ear.cover(false);
     }
+}
+
+/// Polls for the next message. The clock runs while one has begun and is not complete.
+fn poll_next<S>(
+    stream: &mut SplitStream<WebSocketStream<S>>,
+    ear: &Ear,
+    clock: &mut Option<Pin<Box<Sleep>>>,
+    bounds: Bounds,
+    task: &mut Context<'_>,
+) -> Poll<Result<Option<Message>, Ending>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if let Poll::Ready(next) = stream.poll_next_unpin(task) {
+        return Poll::Ready(next.transpose().map_err(|error| Ending::of(&error, bounds.message_bytes)));
+    }
+    if !ear.is_unfinished() {
+        *clock = None;
+        return Poll::Pending;
+    }
+    let limit = bounds.message_time;
+    ready!(clock.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(task));
+    let reason = format!("a message was not complete within {limit:?}");
+    Poll::Ready(Err(Ending::Refused(CloseCode::Policy, reason.into())))
 }
 
 /// Sends what the engine says, and asks every so often whether somebody is there.
@@ -99,6 +151,7 @@ async fn write<S>(
     sink: &mut SplitSink<WebSocketStream<S>, Message>,
     outgoing: &mut MemorySource,
     every: Duration,
+    mut charge: Option<BufferCharge>,
 ) -> Ending
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -111,7 +164,7 @@ where
             biased;
             _ = pings.tick() => sink.send(Message::Ping(Bytes::new())).await,
             message = outgoing.receive() => match message {
-                Ok(Some(message)) => send_all(sink, outgoing, message).await,
+                Ok(Some(message)) => send_all(sink, outgoing, message, &mut charge).await,
                 Ok(None) | Err(_) => return Ending::Done,
             },
         };
@@ -131,12 +184,18 @@ async fn send_all<S>(
     sink: &mut SplitSink<WebSocketStream<S>, Message>,
     outgoing: &mut MemorySource,
     first: Bytes,
+    charge: &mut Option<BufferCharge>,
 ) -> Result<(), Error>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut next = Some(first);
+    let (mut next, mut before) = (Some(first), 0);
     while let Some(message) = next {
+        if let Some(charge) = charge {
+            // The one before may not be written yet.
+            charge.set_unchecked(before + message.len());
+        }
+        before = message.len();
         match Utf8Bytes::try_from(message) {
             Ok(text) => sink.feed(Message::Text(text)).await?,
             // JSON is text, so the engine never makes one.
@@ -148,7 +207,11 @@ where
             () = std::future::ready(()) => None,
         };
     }
-    sink.flush().await
+    sink.flush().await?;
+    if let Some(charge) = charge {
+        charge.set_unchecked(0);
+    }
+    Ok(())
 }
 
 /// Resolves when nothing at all has come for that long.
@@ -156,7 +219,7 @@ async fn silent(ear: &Ear, limit: Duration) {
     let every = (limit / PINGS).max(Duration::from_millis(1));
     let mut quiet = 0;
     while quiet < PINGS {
-        tokio::time::sleep(every).await;
+        sleep(every).await;
         quiet = if ear.has_heard() { 0 } else { quiet + 1 };
     }
 }
@@ -165,8 +228,8 @@ async fn silent(ear: &Ear, limit: Duration) {
 async fn close<S>(
     ending: Ending,
     role: Role,
-    mut sink: SplitSink<WebSocketStream<S>, Message>,
-    mut stream: SplitStream<WebSocketStream<S>>,
+    mut sink: SplitSink<WebSocketStream<Heard<S>>, Message>,
+    mut stream: SplitStream<WebSocketStream<Heard<S>>>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -191,7 +254,8 @@ async fn close<S>(
     // What a peer that cannot be understood still sends is read all the same, or else the system would take back
     // what that peer was told last.
     if !agreed && let Ok(socket) = sink.reunite(stream) {
-        let mut stream = socket.into_inner();
+        // Without the counting, as nothing of it is kept.
+        let mut stream = socket.into_inner().into_inner();
         let mut rest = vec![0; super::BUFFER_BYTES];
         while matches!(stream.read(&mut rest).await, Ok(read) if read > 0) {}
     }
@@ -199,6 +263,9 @@ async fn close<S>(
 
 impl Ending {
     fn of(error: &Error, limit: usize) -> Self {
+        if let Some(reached) = limit_reached(error) {
+            return Self::Refused(CloseCode::Again, reached.to_string().into());
+        }
         match error {
             Error::Capacity(_) => {
                 Self::Refused(CloseCode::Size, format!("a message is longer than {limit} bytes").into())
@@ -224,6 +291,14 @@ impl Ending {
             Self::Refused(_, reason) => Some(reason.clone().into_owned()),
             Self::Lost(reason) => Some(format!("the WebSocket was lost: {reason}")),
         }
+    }
+}
+
+/// The limit that made reading fail, if that was the reason.
+fn limit_reached(error: &Error) -> Option<&LimitReached> {
+    match error {
+        Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
     }
 }
 

@@ -1,25 +1,71 @@
-//! A stream that remembers whether anything came: even a piece of a long message is a sign of life.
+//! A stream that notes what is read from it: any byte is a sign of life, and those of a message that is not complete
+//! are counted and charged.
 
 use std::{
     io,
     pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use toolwire_transport::ledger::{BufferCharge, UNCHARGED_BYTES};
 
-/// Whether anything was heard since it was last asked.
+/// Whether anything was heard since it was last asked, and how much of a message.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     heard: AtomicBool,
     covered: AtomicBool,
+    /// How many bytes have come of a message that is not complete. Only the task that reads changes it, so this takes
+    /// no atomic addition.
+    unfinished: AtomicUsize,
+    /// What they are charged to, if anything.
+    charge: Mutex<Option<BufferCharge>>,
 }
 
 impl Ear {
+    pub(super) fn new(charge: Option<BufferCharge>) -> Self {
+        Self { charge: Mutex::new(charge), ..Self::default() }
+    }
+
+    /// Notes that bytes have come. An error means that they may not be held.
+    fn hear(&self, bytes: usize) -> io::Result<()> {
+        self.heard.store(true, Ordering::Relaxed);
+        let unfinished = self.unfinished.load(Ordering::Relaxed).saturating_add(bytes);
+        self.unfinished.store(unfinished, Ordering::Relaxed);
+        if unfinished > UNCHARGED_BYTES { self.charge(unfinished) } else { Ok(()) }
+    }
+
+    /// Charges the longest message so far. The buffer of the WebSocket never shrinks, so its charge does not either
+    /// before the end of the connection.
+    #[cold]
+    fn charge(&self, unfinished: usize) -> io::Result<()> {
+        match &mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(charge) if charge.amount() < unfinished => charge.set(unfinished).map_err(io::Error::other),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a message has begun that is not complete.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.unfinished.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes that a message is complete. Of the next one, at most what one read takes may be there already; it is not
+    /// counted, and has no clock until more of it comes: how much of a read were the heads of frames is not known.
+    pub(super) fn complete(&self) {
+        self.unfinished.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes that so many bytes were part of no message.
+    pub(super) fn discount(&self, bytes: usize) {
+        let unfinished = self.unfinished.load(Ordering::Relaxed).saturating_sub(bytes);
+        self.unfinished.store(unfinished, Ordering::Relaxed);
+    }
+
     /// Nobody can be blamed for silence while this side does not listen.
     pub(super) fn has_heard(&self) -> bool {
         self.heard.swap(false, Ordering::Relaxed) || self.covered.load(Ordering::Relaxed)
@@ -42,6 +88,11 @@ impl<S> Heard<S> {
     pub(super) const fn new(stream: S, ear: Arc<Ear>) -> Self {
         Self { stream, ear }
     }
+
+    /// The stream alone.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
@@ -52,10 +103,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(task, buf);
-        if buf.filled().len() > before {
-            self.ear.heard.store(true, Ordering::Relaxed);
+        match buf.filled().len() - before {
+            0 => polled,
+            read => Poll::Ready(self.ear.hear(read)),
         }
-        polled
     }
 }
 

@@ -3,8 +3,9 @@
 //! What both sides share: once the handshake is done, they differ only in who masks its frames. To the rest it is a
 //! [`Duplex`], so both eras are spoken over it as over a pipe.
 //!
-//! A connection that is silent is asked whether it is still there, and given up when it does not answer. What it
-//! deliberately does not do: compress, or take binary frames.
+//! A connection that is silent is asked whether it is still there, and given up when it does not answer. So is one
+//! whose peer begins a message and does not complete it in time. What it deliberately does not do: compress, or take
+//! binary frames.
 
 mod drive;
 mod heard;
@@ -25,6 +26,7 @@ use tokio_tungstenite::{
 };
 use toolwire_transport::{
     BoxFuture, Diagnostics, Duplex,
+    ledger::{Account, BufferCharge, Ledger},
     memory::{self, Memory, MemorySink, MemorySource},
 };
 
@@ -49,14 +51,17 @@ pub(crate) struct Bounds {
     pub(crate) message_bytes: usize,
     /// How long the peer may say nothing at all.
     pub(crate) silence: Duration,
+    /// How long a message may take from its first byte to its last.
+    pub(crate) message_time: Duration,
 }
 
 /// A connection after its handshake: what the engine is given, and the work of moving its messages, which somebody
-/// has to do until it is done.
+/// has to do until it is done. What it buffers is charged to `ledger`, if there is one.
 pub(crate) async fn open<S>(
     stream: S,
     role: Role,
     bounds: Bounds,
+    ledger: Option<&Ledger>,
 ) -> (Connection, impl Future<Output = ()> + Send + use<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -67,7 +72,9 @@ where
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(Some(bounds.message_bytes))
         .max_frame_size(Some(bounds.message_bytes));
-    let ear = Arc::<Ear>::default();
+    let charge = |account| ledger.map(|ledger| BufferCharge::new(ledger, account));
+    let ear = Arc::new(Ear::new(charge(Account::RequestBytes)));
+    let sending = charge(Account::AnswerBytes);
     let stream = Heard::new(stream, Arc::clone(&ear));
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
     let (near, far) = memory::pair();
@@ -75,7 +82,7 @@ where
     let why = Arc::<OnceLock<String>>::default();
     let connection = Connection { memory: near, end: Arc::new(End { why: Arc::clone(&why), over: end }) };
     let driving = async move {
-        if let Some(reason) = drive::run(socket, far, role, bounds, &ear).await {
+        if let Some(reason) = drive::run(socket, far, role, bounds, &ear, sending).await {
             tracing::debug!(reason, "a WebSocket ended");
             let _ = why.set(reason);
         }

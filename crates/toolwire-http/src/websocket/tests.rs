@@ -1,17 +1,147 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::{io::DuplexStream, time::Instant};
-use toolwire_transport::{Sink as _, Source as _};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::{
+        CloseFrame,
+        frame::{
+            Frame,
+            coding::{CloseCode, Data, OpCode},
+        },
+    },
+};
+use toolwire_transport::{
+    Sink as _, Source as _,
+    ledger::{Ceilings, UNCHARGED_BYTES},
+};
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { message_bytes: 1000, silence: Duration::from_secs(60) };
+const BOUNDS: Bounds =
+    Bounds { message_bytes: 1000, silence: Duration::from_secs(60), message_time: Duration::from_secs(30) };
 
 async fn opened(stream: DuplexStream, role: Role) -> Connection {
-    let (connection, driving) = open(stream, role, BOUNDS).await;
+    let (connection, driving) = open(stream, role, BOUNDS, None).await;
     tokio::spawn(driving);
     connection
+}
+
+/// Opens the side of a server that takes large messages and charges them.
+async fn charged(stream: DuplexStream, ledger: &Ledger) -> Connection {
+    let bounds = Bounds { message_bytes: 4 * LARGE, ..BOUNDS };
+    let (connection, driving) = open(stream, Role::Server, bounds, Some(ledger)).await;
+    tokio::spawn(driving);
+    connection
+}
+
+/// Opens the side of a client that sends frames as it likes.
+async fn rude(stream: DuplexStream) -> WebSocketStream<DuplexStream> {
+    WebSocketStream::from_raw_socket(stream, Role::Client, None).await
+}
+
+const LARGE: usize = 200_000;
+
+/// A piece of a message.
+fn piece(bytes: usize, first: bool, last: bool) -> Message {
+    let op = OpCode::Data(if first { Data::Text } else { Data::Continue });
+    Message::Frame(Frame::message(vec![b'x'; bytes], op, last))
+}
+
+/// What the peer said when it closed the connection.
+async fn farewell(socket: &mut WebSocketStream<DuplexStream>) -> CloseFrame {
+    loop {
+        match socket.next().await {
+            Some(Ok(Message::Close(Some(frame)))) => return frame,
+            Some(Ok(_)) => {}
+            other => panic!("no goodbye, but {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_charged_while_it_comes_and_its_buffer_to_the_end() {
+    let ledger = Ledger::root(Ceilings::NONE);
+    let (near, far) = tokio::io::duplex(LARGE);
+    let (mut source, sink) = charged(near, &ledger).await.split();
+    let mut client = rude(far).await;
+    client.send(piece(UNCHARGED_BYTES / 2, true, false)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ledger.used_bytes(), 0, "that is in the constant");
+    client.send(piece(LARGE, false, false)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let whole = LARGE + UNCHARGED_BYTES / 2;
+    assert!((whole..whole + 100).contains(&ledger.used(Account::RequestBytes)), "{ledger:?}");
+    client.send(piece(0, false, true)).await.unwrap();
+    assert_eq!(source.receive().await.unwrap().unwrap().len(), whole);
+    // The buffer of the next message is the same.
+    client.send(piece(LARGE, true, true)).await.unwrap();
+    assert_eq!(source.receive().await.unwrap().unwrap().len(), LARGE);
+    assert!((whole..whole + 100).contains(&ledger.used_bytes()), "{ledger:?}");
+    drop((source, sink, client));
+    tokio::time::sleep(CLOSE_PATIENCE).await;
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_the_peer_does_not_read_is_charged() {
+    let ledger = Ledger::root(Ceilings::NONE);
+    let (near, far) = tokio::io::duplex(1024);
+    let (_source, mut sink) = charged(near, &ledger).await.split();
+    let mut client = rude(far).await;
+    sink.send(vec![b'x'; LARGE].into()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ledger.used(Account::AnswerBytes), LARGE);
+    assert_eq!(client.next().await.unwrap().unwrap().len(), LARGE);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_may_not_be_held_ends_the_connection_and_names_the_limit() {
+    let ledger = Ledger::root(Ceilings { bytes: ("held_bytes", LARGE), ..Ceilings::NONE });
+    let (near, far) = tokio::io::duplex(1024);
+    let (mut source, _sink) = charged(near, &ledger).await.split();
+    let mut client = rude(far).await;
+    let _ = client.send(piece(2 * LARGE, true, false)).await;
+    let frame = farewell(&mut client).await;
+    assert_eq!(frame.code, CloseCode::Again);
+    assert!(frame.reason.contains("held_bytes"), "{frame:?}");
+    assert!(source.receive().await.unwrap().is_none());
+    drop(client);
+    tokio::time::sleep(CLOSE_PATIENCE).await;
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_never_complete_ends_the_connection_whatever_else_comes() {
+    for role in [Role::Server, Role::Client] {
+        let (near, far) = tokio::io::duplex(1024);
+        let _connection = opened(near, role).await;
+        let other = if role == Role::Server { Role::Client } else { Role::Server };
+        let mut peer = WebSocketStream::from_raw_socket(far, other, None).await;
+        // One that was complete, and pings, start no clock.
+        peer.send(Message::text("{}")).await.unwrap();
+        for _ in 0..20 {
+            peer.send(Message::Ping(vec![0; 100].into())).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        let begun = Instant::now();
+        peer.send(piece(1, true, false)).await.unwrap();
+        let frame = loop {
+            tokio::select! {
+                frame = farewell(&mut peer) => break frame,
+                () = tokio::time::sleep(Duration::from_secs(7)) => {}
+            }
+            peer.send(Message::Ping(vec![0; 100].into())).await.unwrap();
+            peer.send(piece(1, false, false)).await.unwrap();
+        };
+        assert_eq!(frame.code, CloseCode::Policy);
+        assert_eq!(frame.reason, "a message was not complete within 30s");
+        assert_eq!(begun.elapsed().as_secs(), 30);
+    }
 }
 
 #[tokio::test(start_paused = true)]

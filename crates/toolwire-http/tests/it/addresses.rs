@@ -92,6 +92,25 @@ async fn a_request_says_where_it_comes_from_unless_that_is_a_proxy() {
     assert_eq!(answer["result"]["content"][0]["text"], "nowhere");
 }
 
+#[tokio::test]
+async fn a_function_that_finds_the_address_overrides_that_of_the_connection() {
+    let call = Request::call("from", json!({}));
+    for behind_proxy in [false, true] {
+        let address = serve(|http| {
+            let http = http.peer_addr(move |parts| {
+                assert_eq!(parts.extensions.get::<PeerAddr>().is_none(), behind_proxy);
+                Some(SocketAddr::from(([192, 0, 2, 1], 1)))
+            });
+            if behind_proxy { http.behind_proxy() } else { http }
+        })
+        .await;
+        let answer = ask(address, &call).await.json();
+        assert_eq!(answer["result"]["content"][0]["text"], "192.0.2.1");
+    }
+    let refused = ask(serve(|http| http.peer_addr(|_| None)).await, &call).await;
+    assert_eq!(refused.status(), 500, "that of the connection does not take its place");
+}
+
 #[cfg(feature = "ws")]
 #[tokio::test]
 async fn one_address_has_its_share_of_websockets() {

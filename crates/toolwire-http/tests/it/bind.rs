@@ -24,6 +24,17 @@ fn now() -> Request {
 }
 
 #[tokio::test]
+async fn an_address_in_use_is_named_with_the_remedy() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap();
+    let error = HttpService::bind(server(), address).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    let said = error.to_string();
+    assert!(said.starts_with(&format!("cannot listen on {address}: ")), "{said}");
+    assert!(said.ends_with("; end the program that uses it, or choose another port"), "{said}");
+}
+
+#[tokio::test]
 async fn a_client_may_connect_before_it_is_served() {
     let port = Port::reserve();
     let address = port.address();

@@ -138,7 +138,8 @@ async fn answers_that_nobody_takes_weigh_what_they_weigh() {
         log.info("soon");
         "x".repeat(100_000)
     };
-    let limits = Limits { held_bytes: 1024 * 1024, ..Limits::default() };
+    let limit = 1024 * 1024;
+    let limits = Limits { held_bytes: limit, ..Limits::default() };
     let server = Server::builder("t", "1").limits(limits).tool(tool("large", large)).build().unwrap();
     let mut service = HttpService::new(server.clone());
     for level in [None, Some("info")] {
@@ -146,13 +147,18 @@ async fn answers_that_nobody_takes_weigh_what_they_weigh() {
         let refused = loop {
             let response = service.call(call("large", level)).await.unwrap();
             if response.status() != 200 || bodies.len() > 100 {
-                break response.status();
+                break response;
             }
             bodies.push(response.into_body());
         };
-        assert_eq!((refused.as_u16(), bodies.len()), (429, 11), "{level:?}");
+        assert_eq!((refused.status().as_u16(), bodies.len()), (500, 10), "{level:?}");
         let held = server.usage().answer_bytes;
-        assert!((1_100_000..1_200_000).contains(&held), "{held}");
+        assert!((1_000_000..=limit).contains(&held), "{held}");
+        let refused = refused.into_body().collect().await.unwrap().to_bytes();
+        let refused: Value = serde_json::from_slice(&refused).unwrap();
+        assert_eq!(refused["error"]["data"]["limit"], "held_bytes");
+        let id = if level.is_none() { json!(1) } else { Value::Null };
+        assert_eq!(refused["id"], id);
         let taken = bodies.pop().unwrap().collect().await.unwrap().to_bytes();
         assert!(taken.len() > 100_000);
         drop(bodies);
@@ -176,6 +182,50 @@ async fn a_stream_without_a_session_weighs_what_it_weighs() {
     let response = service.call(request).await.unwrap();
     assert_eq!(response.status(), 200);
     assert!(server.usage().answer_bytes > 0, "its answer waits in the stream");
+    drop(response);
+    assert_eq!(server.usage(), Usage::default());
+}
+
+#[tokio::test]
+async fn a_caller_that_takes_no_answers_leaves_room_for_others() {
+    let large = || async { "x".repeat(100_000) };
+    let limits = Limits { held_bytes: 1_000_000, held_bytes_per_caller: 500_000, ..Limits::default() };
+    let server = Server::builder("t", "1").limits(limits).tool(tool("large", large)).build().unwrap();
+    let mut service = HttpService::new(server.clone());
+    let mut ask = async |name: &str| {
+        let mut request = call("large", None);
+        request.extensions_mut().insert(Principal::new(name));
+        service.call(request).await.unwrap()
+    };
+    let mut responses = Vec::new();
+    for _ in 0..50 {
+        responses.push(ask("ada").await);
+    }
+    let answered = responses.iter().filter(|response| response.status() == 200).count();
+    assert_eq!((answered, responses.last().unwrap().status().as_u16()), (4, 500));
+    assert!(server.usage().held_bytes <= 500_000, "{:?}", server.usage());
+    assert_eq!(ask("bob").await.status(), 200);
+    drop(responses);
+    assert_eq!(ask("ada").await.status(), 200);
+}
+
+#[tokio::test]
+async fn no_session_is_left_of_an_initialize_whose_answer_has_no_room() {
+    let limits = Limits { held_bytes_per_caller: 100_000, ..Limits::default() };
+    let server = Server::builder("t", "1").instructions("i".repeat(200_000)).limits(limits).build().unwrap();
+    let mut service = HttpService::new(server.clone());
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let mut request = http::Request::post("/")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(Full::new(Bytes::from(initialize.to_string())))
+        .unwrap();
+    request.extensions_mut().insert(Principal::new("ada"));
+    let response = service.call(request).await.unwrap();
+    assert_eq!((response.status().as_u16(), response.headers().get("mcp-session-id")), (500, None));
     drop(response);
     assert_eq!(server.usage(), Usage::default());
 }

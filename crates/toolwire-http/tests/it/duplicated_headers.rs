@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    bare::{Request, ask},
+    bare::{MODERN, Request, ask},
     fixture::Fixture,
 };
 
@@ -47,6 +47,32 @@ async fn of_two_versions_none_is_meant() {
         assert_eq!(ask(fixture.address, &twice).await.status(), 400, "{method}");
         if method == "DELETE" {
             assert_eq!(ask(fixture.address, &request).await.status(), 204);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_comes_twice_is_refused_by_the_name_of_its_header() {
+    let fixture = Fixture::start().await;
+    let session = open_session(&fixture).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let legacy = |body: String| Request::post(body).header("Mcp-Session-Id", &session);
+    for (request, version, id) in [
+        (Request::modern("tools/list", json!({})).without("MCP-Protocol-Version"), MODERN, json!(1)),
+        (legacy(list.to_string()), LEGACY, json!(1)),
+        (legacy(json!([list]).to_string()), "2025-03-26", json!(null)),
+    ] {
+        let twice =
+            request.clone().also("MCP-Protocol-Version", version).also("MCP-Protocol-Version", version);
+        for request in [twice, request.header("MCP-Protocol-Version", "\u{e4}")] {
+            let response = ask(fixture.address, &request).await;
+            let answer = response.json();
+            assert_eq!((response.status(), &answer["id"]), (400, &id), "{answer}");
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(
+                message.starts_with("MCP-Protocol-Version is repeated") && !message.contains('\\'),
+                "{message}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::{net::TcpListener, time};
-use toolwire_http::server::{HttpLimits, HttpService};
+use toolwire_http::server::{HttpLimits, HttpService, Legacy};
 use toolwire_server::{Server, tool};
 
 use crate::{
@@ -12,6 +12,29 @@ use crate::{
     bare::{Connection, Request},
     fixture::Fixture,
 };
+
+/// The rounds of tests about what comes at the same time.
+const ROUNDS: usize = 50;
+
+/// A call of `add` in each era.
+fn sums() -> [Request; 2] {
+    let arguments = json!({ "a": 1, "b": 2 });
+    let params = json!({ "name": "add", "arguments": arguments.clone() });
+    let legacy = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let legacy = Request::post(legacy.to_string()).header("MCP-Protocol-Version", "2025-06-18");
+    [Request::call("add", arguments), legacy]
+}
+
+/// Sends requests and closes the side of the client, both before the server accepts the connection.
+async fn finished_early(requests: &[Request]) -> (Fixture, Connection) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut connection = Connection::open(listener.local_addr().unwrap()).await;
+    for request in requests {
+        connection.send(request).await;
+    }
+    connection.finish().await;
+    (Fixture::at(listener, |http| http.legacy(Legacy::Stateless)), connection)
+}
 
 fn keep_alive(time: Duration) -> HttpLimits {
     HttpLimits { keep_alive: time, ..HttpLimits::default() }
@@ -120,5 +143,72 @@ async fn a_body_that_breaks_off_is_not_waited_for() {
     // Whatever it says, it does not take the thirty seconds that a body may take.
     while !connection.is_closed().await {
         connection.response().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_comes_together_with_the_end_of_its_client_is_answered() {
+    for request in sums() {
+        for _ in 0..ROUNDS {
+            let (_fixture, mut connection) = finished_early(std::slice::from_ref(&request)).await;
+            assert_eq!(connection.response().await.json()["result"]["content"][0]["text"], "3");
+            assert!(connection.is_closed().await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_as_a_stream_comes_after_the_end_of_its_client() {
+    for request in sums() {
+        let request = request.header("Accept", "text/event-stream");
+        for _ in 0..ROUNDS {
+            let (_fixture, mut connection) = finished_early(std::slice::from_ref(&request)).await;
+            let events = connection.response().await.events();
+            assert_eq!(events[0]["result"]["content"][0]["text"], "3");
+            assert!(connection.is_closed().await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_request_before_the_end_of_its_client_is_answered() {
+    let [modern, legacy] = sums();
+    let requests = [modern.clone(), legacy.clone(), Request::new("GET"), legacy, modern];
+    for _ in 0..ROUNDS {
+        let (_fixture, mut connection) = finished_early(&requests).await;
+        for (index, status) in [200, 200, 405, 200, 200].into_iter().enumerate() {
+            assert_eq!(connection.response().await.status(), status, "{index}");
+        }
+        assert!(connection.is_closed().await);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_has_closed_its_side() {
+    let [modern, _] = sums();
+    for _ in 0..ROUNDS {
+        let refused = modern.clone().header("Content-Type", "text/plain");
+        let (_fixture, mut connection) = finished_early(&[refused]).await;
+        assert_eq!(connection.response().await.status(), 415);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_before_it_is_read_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut connections = Vec::new();
+    for body in ["Content-Length: 9\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"] {
+        let mut connection = Connection::open(address).await;
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+        connection.write(format!("{head}{body}").as_bytes()).await;
+        connection.finish().await;
+        connections.push(connection);
+    }
+    let _fixture = Fixture::at(listener, |http| http);
+    for mut connection in connections {
+        while !connection.is_closed().await {
+            connection.response().await;
+        }
     }
 }

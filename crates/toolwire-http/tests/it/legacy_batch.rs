@@ -1,8 +1,12 @@
 //! Batches of 2025-03-26.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolwire_http::server::{HttpService, Legacy};
+use tokio::sync::Semaphore;
+use toolwire_http::server::{HttpService, Legacy, Principal};
+use toolwire_server::{Limits, Server, State, tool};
 
 use crate::{legacy_kit::*, until};
 
@@ -108,4 +112,40 @@ async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
     let answers = json_body(posted.await.unwrap()).await;
     assert_eq!(answers.as_array().unwrap().len(), 64);
     until("the batch still weighs something", async || server.usage().request_bytes == 0).await;
+}
+
+#[tokio::test]
+async fn answers_that_wait_for_the_rest_of_their_batch_are_charged() {
+    const LIMIT: usize = 1_000_000;
+    let gate = Gate(Arc::new(Semaphore::new(0)));
+    let wait = |State(gate): State<Gate>| async move {
+        gate.0.acquire().await.unwrap().forget();
+        "waited"
+    };
+    let server = Server::builder("test", "1.0")
+        .state(gate.clone())
+        .limits(Limits { held_bytes_per_caller: LIMIT, ..Limits::default() })
+        .tool(tool("wait", wait))
+        .tool(tool("large", || async { "x".repeat(300_000) }))
+        .build()
+        .unwrap();
+    let service = HttpService::new(server.clone());
+    let mut peer = Peer { principal: Some(Principal::new("ada")), ..Peer::stranger(&service) };
+    peer.initialize(BATCHES).await;
+    peer.initialized().await;
+    let batch = json!(
+        std::iter::once(call(1, "wait")).chain((2..10).map(|id| call(id, "large"))).collect::<Vec<_>>()
+    );
+    let posted = tokio::spawn(async move { peer.post(&batch).await });
+    until("nothing waits", async || server.usage().answer_bytes > 2 * 300_000).await;
+    assert!(server.usage().held_bytes <= LIMIT, "{:?}", server.usage());
+    gate.open();
+    let answers: Vec<Value> = serde_json::from_value(json_body(posted.await.unwrap()).await).unwrap();
+    assert_eq!(answers.len(), 9);
+    for (id, answer) in (2..10).zip(answers.iter().filter(|answer| answer["id"] != 1)) {
+        assert_eq!(answer["id"], id);
+        let expected = if id < 5 { json!(null) } else { json!("held_bytes_per_caller") };
+        assert_eq!(answer["error"]["data"]["limit"], expected, "{id}");
+    }
+    until("it still weighs something", async || server.usage().answer_bytes == 0).await;
 }

@@ -1,7 +1,10 @@
 //! Sessions from the first request to the last: which status comes when.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::json;
+use tokio::time;
 use toolwire_http::server::{HttpService, Legacy, Principal};
 use toolwire_server::Limits;
 
@@ -247,4 +250,38 @@ async fn without_sessions_a_slow_answer_is_a_stream_without_ids() {
     assert_eq!(answer.id, None);
     assert!(answer.data.contains("waited"));
     assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn the_oldest_idle_session_of_a_caller_makes_room_for_its_next_one() {
+    let limits = Limits { sessions_per_caller: 3, ..Limits::default() };
+    let (server, gate, _) = server_with(limits);
+    let service = HttpService::new(server.clone());
+    let connect = async |name: &str| {
+        let mut peer = Peer { principal: Some(Principal::new(name)), ..Peer::stranger(&service) };
+        peer.initialize(NEWEST).await;
+        peer.initialized().await;
+        peer
+    };
+    time::pause();
+    let (busy, other) = (connect("alice").await, connect("bob").await);
+    let call = busy.start(1, "wait");
+    busy.wait_for_start(1).await;
+    time::advance(Duration::from_secs(1)).await;
+    let idle = connect("alice").await;
+    // What a stream has going ends with it.
+    drop(idle.get(None).await);
+    time::advance(Duration::from_secs(1)).await;
+    let newer = connect("alice").await;
+    let refused = Peer { principal: busy.principal.clone(), ..Peer::stranger(&service) };
+    assert_eq!(refused.post(&initialize(NEWEST)).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    time::advance(Duration::from_secs(60)).await;
+    let newest = connect("alice").await;
+    assert_eq!(idle.call(2, "echo").await.status(), StatusCode::NOT_FOUND);
+    for peer in [&newer, &newest, &other] {
+        assert_eq!(peer.call(2, "echo").await.status(), StatusCode::OK);
+    }
+    assert_eq!(server.usage().sessions, 4);
+    gate.open();
+    assert_eq!(call.await.unwrap().status(), StatusCode::OK);
 }

@@ -24,7 +24,7 @@ use tokio_tungstenite::{
     },
 };
 use toolwire_http::server::{HttpLimits, Legacy};
-use toolwire_server::Limits;
+use toolwire_server::{Limits, Usage};
 
 use crate::{
     PATIENCE,
@@ -124,6 +124,7 @@ async fn one_port_serves_both() {
     adds(&mut socket).await;
     socket.close(None).await.unwrap();
     while next(&mut socket).await.is_some() {}
+    holds_nothing(&fixture).await;
 }
 
 #[tokio::test]
@@ -231,11 +232,51 @@ async fn a_message_in_many_pieces_is_one() {
     socket.send(Message::Ping("are you there?".into())).await.unwrap();
     socket.send(Message::Frame(Frame::message(tail.to_vec(), last, true))).await.unwrap();
     assert_eq!(answer(&mut socket).await["result"]["content"][0]["text"], "5");
+    drop(socket);
+    holds_nothing(&fixture).await;
 }
 
 fn op(first: bool) -> tokio_tungstenite::tungstenite::protocol::frame::coding::OpCode {
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
     OpCode::Data(if first { Data::Text } else { Data::Continue })
+}
+
+/// Waits until nothing is held for anybody.
+async fn holds_nothing(fixture: &Fixture) {
+    until("something stays counted", async || fixture.server.usage() == Usage::default()).await;
+}
+
+#[tokio::test]
+async fn all_sockets_of_an_address_share_what_they_may_leave_unfinished() {
+    const PIECE: usize = 200_000;
+    let limits = Limits { held_bytes_per_caller: 2 * PIECE, ..Limits::default() };
+    let fixture = Fixture::with_limits(limits, |http| http.websocket(true)).await;
+    let mut first = open(fixture.address).await;
+    let piece = || Message::Frame(Frame::message(vec![b'x'; PIECE], op(true), false));
+    first.send(piece()).await.unwrap();
+    until("it was not charged", async || fixture.server.usage().request_bytes >= PIECE).await;
+    let mut second = open(fixture.address).await;
+    let _ = second.send(piece()).await;
+    match next(&mut second).await {
+        Some(Message::Close(Some(frame))) => {
+            assert_eq!(frame.code, CloseCode::Again);
+            assert!(frame.reason.contains("held_bytes_per_caller"), "{frame:?}");
+        }
+        other => panic!("no goodbye, but {other:?}"),
+    }
+    drop((first, second));
+    holds_nothing(&fixture).await;
+}
+
+#[tokio::test]
+async fn the_timeout_of_bodies_is_that_of_messages() {
+    let limits = HttpLimits { body_timeout: Duration::from_millis(50), ..HttpLimits::default() };
+    let fixture = limited(limits).await;
+    let mut socket = open(fixture.address).await;
+    socket.send(Message::Frame(Frame::message(&b"{"[..], op(true), false))).await.unwrap();
+    assert_eq!(closed_with(&mut socket).await, CloseCode::Policy);
+    drop(socket);
+    holds_nothing(&fixture).await;
 }
 
 #[tokio::test]
@@ -255,6 +296,8 @@ async fn one_that_is_cut_off_at_any_byte_disturbs_nobody() {
         opened.unwrap().get_mut().write_all(&frame[..length]).await.unwrap();
     }
     adds(&mut good).await;
+    drop(good);
+    holds_nothing(&fixture).await;
 }
 
 #[tokio::test]
@@ -298,6 +341,8 @@ async fn one_that_does_not_read_holds_up_only_itself() {
     fixture.hears("dropped").await;
     assert!(begun.elapsed() < HttpLimits::default().write_timeout, "{:?}", begun.elapsed());
     adds(&mut good).await;
+    drop((slow, good));
+    holds_nothing(&fixture).await;
 }
 
 #[tokio::test]

@@ -283,7 +283,7 @@ async fn the_arguments_of_prompts_are_read_from_text_and_named_when_they_do_not_
     for (arguments, said) in [
         (json!({ "name": "7" }), "7 None true"),
         (json!({ "name": "x", "times": "3", "loud": "false", "other": "ignored" }), "x Some(3) false"),
-        (json!({ "name": "x", "times": null, "loud": false }), "x None false"),
+        (json!({ "name": "x", "times": null, "loud": "false" }), "x None false"),
     ] {
         let prompt = session.result("prompts/get", &get(arguments)).await;
         assert_eq!(prompt["messages"][0]["content"]["text"], said);
@@ -291,6 +291,8 @@ async fn the_arguments_of_prompts_are_read_from_text_and_named_when_they_do_not_
     for (arguments, problem) in [
         (json!({ "name": "x", "times": "many" }), "argument `times`: expected a whole number, found"),
         (json!({ "name": ["x"] }), "argument `name`: expected a string"),
+        (json!({ "name": "x", "loud": false }), "argument `loud`: expected a string"),
+        (json!({ "name": "x", "times": 3 }), "argument `times`: expected a string"),
         (json!({ "name": null }), "argument `name` is missing"),
     ] {
         let answer = session.ask("prompts/get", &get(arguments)).await;

@@ -49,6 +49,8 @@ pub struct Principal(Arc<Inner>);
 
 struct Inner {
     subject: Arc<str>,
+    is_client: bool,
+    is_restored: bool,
     issuer: Option<Arc<str>>,
     client_id: Option<Arc<str>>,
     scopes: Scopes,
@@ -68,6 +70,8 @@ impl Principal {
     pub fn builder(subject: impl Into<Arc<str>>) -> PrincipalBuilder {
         PrincipalBuilder {
             subject: subject.into(),
+            is_client: false,
+            is_restored: false,
             issuer: None,
             client_id: None,
             scopes: Scopes::new(),
@@ -76,9 +80,38 @@ impl Principal {
         }
     }
 
-    /// The name of the caller; unique for an issuer (`sub`).
+    /// A caller that is a client and stands for no user. Its subject is its id, and it is nobody else: a user of that name
+    /// has another [key](Self::key).
+    ///
+    /// ```
+    /// use toolwire_server::Principal;
+    ///
+    /// let robot = Principal::client("notes").issuer("https://login.example").build();
+    /// let user = Principal::builder("notes").client_id("notes").issuer("https://login.example").build();
+    /// assert!(robot.is_client() && !user.is_client());
+    /// assert_ne!(robot.key(), user.key());
+    /// ```
+    pub fn client(client_id: impl Into<Arc<str>>) -> PrincipalBuilder {
+        let client_id = client_id.into();
+        PrincipalBuilder { is_client: true, ..Self::builder(Arc::clone(&client_id)).client_id(client_id) }
+    }
+
+    /// The name of the caller; unique for an issuer (`sub`). That of a [client](Self::is_client) may be that of a user,
+    /// too.
     pub fn subject(&self) -> &str {
         &self.0.subject
+    }
+
+    /// Returns whether the caller is a client that stands for no user, as far as its issuer tells. Rights of a user by
+    /// name are not for it.
+    pub fn is_client(&self) -> bool {
+        self.0.is_client
+    }
+
+    /// Returns whether the caller comes from a record, and is not the sender of a request that is being served.
+    #[doc(hidden)]
+    pub fn is_restored(&self) -> bool {
+        self.0.is_restored
     }
 
     /// Who says so (`iss`).
@@ -119,7 +152,10 @@ impl Principal {
     ///
     /// Sessions, states and tasks belong to it.
     pub fn key(&self) -> PrincipalKey {
-        *self.0.key.get_or_init(|| PrincipalKey::of([self.issuer(), Some(self.subject()), self.client_id()]))
+        *self.0.key.get_or_init(|| {
+            let user = (!self.is_client()).then(|| self.subject());
+            PrincipalKey::of([self.issuer(), user, self.client_id()])
+        })
     }
 
     /// What is to be kept of the caller by work that outlives its request: issuer, subject, client and scopes. Claims
@@ -135,7 +171,7 @@ impl Principal {
     pub fn record(&self) -> Value {
         let record = Record {
             issuer: self.issuer().map(Into::into),
-            subject: self.subject().into(),
+            subject: (!self.is_client()).then(|| self.subject().into()),
             client_id: self.client_id().map(Into::into),
             scopes: self.scopes().to_string(),
         };
@@ -151,9 +187,16 @@ impl Principal {
         let record = Record::deserialize(record).map_err(|error| RecordError(error.to_string()))?;
         let scopes = Scopes::parse(&record.scopes)
             .map_err(|error: ScopeError| RecordError(format!("scopes: {error}")))?;
-        let mut principal = Self::builder(record.subject).scopes(scopes);
+        let client_id: Option<Arc<str>> = record.client_id.map(Into::into);
+        let mut principal = match (record.subject, &client_id) {
+            (Some(subject), _) => Self::builder(subject),
+            (None, Some(client)) => Self::client(Arc::clone(client)),
+            (None, None) => return Err(RecordError("there is neither a subject nor a client_id".to_owned())),
+        };
+        principal = principal.scopes(scopes);
+        principal.is_restored = true;
         principal.issuer = record.issuer.map(Into::into);
-        principal.client_id = record.client_id.map(Into::into);
+        principal.client_id = client_id;
         Ok(principal.build())
     }
 }
@@ -190,6 +233,8 @@ impl FromContext for Principal {
 #[must_use = "build() makes the principal"]
 pub struct PrincipalBuilder {
     subject: Arc<str>,
+    is_client: bool,
+    is_restored: bool,
     issuer: Option<Arc<str>>,
     client_id: Option<Arc<str>>,
     scopes: Scopes,
@@ -230,10 +275,12 @@ impl PrincipalBuilder {
 
     /// The principal.
     pub fn build(self) -> Principal {
-        let Self { subject, issuer, client_id, scopes, claims, expires_at } = self;
+        let Self { subject, is_client, is_restored, issuer, client_id, scopes, claims, expires_at } = self;
         let claims = Value::Object(claims);
         Principal(Arc::new(Inner {
             subject,
+            is_client,
+            is_restored,
             issuer,
             client_id,
             scopes,
@@ -289,7 +336,9 @@ impl fmt::Debug for PrincipalKey {
 struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     issuer: Option<String>,
-    subject: String,
+    /// Absent for a client that stands for no user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
     scopes: String,
@@ -376,15 +425,31 @@ mod tests {
         assert_eq!(again.key(), who.key());
         assert_eq!(again.scopes(), who.scopes());
         assert_eq!((again.claim("role"), again.expires_at()), (None, None));
+        assert!(again.is_restored() && !who.is_restored());
         for broken in [
             json!(null),
             json!({}),
             json!({"subject": "ada"}),
+            json!({"scopes": ""}),
             json!({"subject": "ada", "scopes": "a\tb"}),
             json!({"subject": "ada", "scopes": "", "admin": true}),
         ] {
             assert!(Principal::from_record(&broken).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn a_client_is_not_the_user_of_its_name_and_stays_a_client() {
+        let robot = Principal::client("notes").issuer("https://login.example").build();
+        let user = Principal::builder("notes").issuer("https://login.example").client_id("notes").build();
+        assert_eq!((robot.subject(), robot.client_id()), (user.subject(), user.client_id()));
+        for who in [&robot, &user] {
+            let again = Principal::from_record(&who.record()).unwrap();
+            assert_eq!((again.key(), again.is_client()), (who.key(), who.is_client()));
+        }
+        assert_ne!(robot.key(), user.key());
+        assert_ne!(robot.key(), Principal::client("notes").build().key());
+        assert_ne!(robot.key(), Principal::client("other").issuer("https://login.example").build().key());
     }
 
     #[test]

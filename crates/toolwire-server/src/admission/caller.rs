@@ -2,9 +2,12 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use toolwire_transport::LocalPeer;
+
 use crate::{Extensions, Principal, PrincipalKey};
 
-/// Whom a request is counted against: the principal, if it is known, or else the address it comes from.
+/// Whom a request is counted against: the principal, if it is known, or else the address or the user of this machine
+/// it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallerKey(Key);
 
@@ -12,6 +15,7 @@ pub struct CallerKey(Key);
 enum Key {
     Principal(PrincipalKey),
     Address(IpAddr),
+    User(u32),
 }
 
 impl CallerKey {
@@ -20,9 +24,13 @@ impl CallerKey {
         Self(Key::Principal(key))
     }
 
-    /// What a transport has found out of a caller: its principal, or else the key among the extensions.
+    /// What a transport has found out of a caller: its principal, or else the key among the extensions, or else the
+    /// user of the process at the other end.
     pub fn of(extensions: &Extensions) -> Option<Self> {
-        Self::of_principal(extensions).or_else(|| extensions.get::<Self>().cloned())
+        Self::of_principal(extensions).or_else(|| extensions.get::<Self>().cloned()).or_else(|| {
+            let peer = extensions.get::<LocalPeer>()?;
+            peer.uid.map(Self::user)
+        })
     }
 
     /// The principal among the extensions, and nothing else.
@@ -35,6 +43,7 @@ impl CallerKey {
         match &self.0 {
             Key::Principal(key) => [b"p".as_slice(), key.as_bytes()].concat(),
             Key::Address(address) => format!("a{address}").into_bytes(),
+            Key::User(uid) => format!("u{uid}").into_bytes(),
         }
     }
 
@@ -49,6 +58,11 @@ impl CallerKey {
             v4 @ IpAddr::V4(_) => v4,
         };
         Self(Key::Address(network))
+    }
+
+    /// A process of this user of the machine.
+    pub const fn user(uid: u32) -> Self {
+        Self(Key::User(uid))
     }
 }
 
@@ -66,6 +80,18 @@ mod tests {
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
+    }
+
+    #[test]
+    fn processes_of_one_user_are_one_caller_unless_more_is_known() {
+        let mut extensions = Extensions::default();
+        extensions.insert(LocalPeer::new());
+        assert_eq!(CallerKey::of(&extensions), None);
+        extensions.insert(LocalPeer::with_uid(7));
+        assert_eq!(CallerKey::of(&extensions), Some(CallerKey::user(7)));
+        assert_ne!(CallerKey::user(7).to_bytes(), CallerKey::user(8).to_bytes());
+        extensions.insert(key("192.0.2.1"));
+        assert_eq!(CallerKey::of(&extensions), Some(key("192.0.2.1")));
     }
 
     #[test]

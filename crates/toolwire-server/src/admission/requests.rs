@@ -1,12 +1,13 @@
 //! The requests of one connection or session that run or wait: by id, so that they can be cancelled.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::Notify;
 use toolwire_protocol::{RequestId, RpcError};
+use toolwire_transport::internal::QuickHash;
 
 use crate::{Context, Limits, engine::Call};
 
@@ -56,13 +57,30 @@ pub struct Requests {
     listener_limit: usize,
 }
 
+/// The number of places for requests that a connection or session keeps while it has none.
+const KEPT_PLACES: usize = 32;
+
 #[derive(Debug, Default)]
 struct State {
-    /// Searched from one end to the other: there is mostly one, and hashing an id takes longer than comparing dozens.
-    running: Vec<Context>,
-    waiting: VecDeque<Waiting>,
+    /// A running request. Mostly there is no other one, and then nothing is hashed.
+    first: Option<Context>,
+    /// The others, keyed by ids that the peer chooses, so that the hash has random keys.
+    others: HashMap<RequestId, Entry, QuickHash>,
+    /// The requests that wait, in the order of their tickets.
+    waiting: BTreeMap<u64, Waiting>,
+    /// The ticket of the next request that has to wait.
+    next_ticket: u64,
+    /// The number of running requests that are listeners.
     listeners: usize,
     closed: bool,
+}
+
+/// The state of one request.
+#[derive(Debug)]
+enum Entry {
+    Running(Context),
+    /// It waits, with this ticket.
+    Waiting(u64),
 }
 
 /// A request that waits for its turn, and what is to be done with its answer.
@@ -109,18 +127,18 @@ impl Requests {
         if state.closed {
             return Admitted::Refused(waiting, Refusal::Closed);
         }
-        if state.find(cx.request_id()).is_some() || state.position(cx.request_id()).is_some() {
+        if state.has(cx.request_id()) {
             return Admitted::Refused(waiting, Refusal::IdInUse);
         }
         if cx.is_listener() {
             if state.listeners >= self.listener_limit {
                 return Admitted::Refused(waiting, Refusal::TooManyListeners);
             }
-        } else if state.running.len() - state.listeners >= self.running_limit {
+        } else if state.running() - state.listeners >= self.running_limit {
             if state.waiting.len() >= self.waiting_limit {
                 return Admitted::Refused(waiting, self.too_many());
             }
-            state.waiting.push_back(waiting);
+            state.queue(waiting);
             return Admitted::Queued;
         }
         Admitted::Now(waiting)
@@ -144,10 +162,10 @@ impl Requests {
         if state.closed {
             return Err(Refusal::Closed);
         }
-        if state.find(cx.request_id()).is_some() {
+        if state.has(cx.request_id()) {
             return Err(Refusal::IdInUse);
         }
-        if state.running.len() >= self.running_limit {
+        if state.running() >= self.running_limit {
             return Err(self.too_many());
         }
         state.run(cx);
@@ -162,7 +180,7 @@ impl Requests {
     /// Takes a request out that was entered.
     pub fn finish(&self, id: &RequestId) {
         let mut state = self.lock();
-        let finished = state.find(id).map(|place| state.running.swap_remove(place));
+        let finished = state.remove_running(id);
         state.listeners -= usize::from(finished.as_ref().is_some_and(Context::is_listener));
         let idle = state.is_idle();
         drop(state);
@@ -174,10 +192,10 @@ impl Requests {
     /// The next request that waits, if there is room for it. It is entered.
     pub(crate) fn next_waiting(&self) -> Option<Waiting> {
         let mut state = self.lock();
-        if state.running.len() - state.listeners >= self.running_limit {
+        if state.running() - state.listeners >= self.running_limit {
             return None;
         }
-        let waiting = state.waiting.pop_front()?;
+        let (_, waiting) = state.waiting.pop_first()?;
         state.run(waiting.call.context());
         Some(waiting)
     }
@@ -185,12 +203,13 @@ impl Requests {
     /// Cancels a request, wherever it is, and gives it if it was waiting. An unknown id may simply have been too late.
     pub(crate) fn cancel_waiting(&self, id: &RequestId) -> Option<Waiting> {
         let mut state = self.lock();
-        if let Some(place) = state.find(id) {
-            state.running[place].cancel_request();
-            return None;
+        if let Some(Entry::Waiting(ticket)) = state.others.get(id) {
+            let ticket = *ticket;
+            state.others.remove(id);
+            return state.waiting.remove(&ticket);
         }
-        let position = state.position(id)?;
-        state.waiting.remove(position)
+        state.find_running(id).inspect(|cx| cx.cancel_request());
+        None
     }
 
     /// Cancels a request that runs. An unknown id may simply have been too late.
@@ -199,9 +218,7 @@ impl Requests {
     }
 
     pub(crate) fn cancel_listeners(&self) {
-        for listener in self.lock().running.iter().filter(|running| running.is_listener()) {
-            listener.cancel_request();
-        }
+        self.lock().all_running().filter(|cx| cx.is_listener()).for_each(Context::cancel_request);
     }
 
     /// Cancels everything, and lets nothing in any more.
@@ -209,9 +226,8 @@ impl Requests {
         let mut state = self.lock();
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
-        for running in &state.running {
-            running.cancel_request();
-        }
+        state.others.retain(|_, request| matches!(request, Entry::Running(_)));
+        state.all_running().for_each(Context::cancel_request);
         drop(state);
         drop(waiting);
     }
@@ -240,21 +256,70 @@ impl Requests {
 }
 
 impl State {
+    fn is_idle(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
+    }
+
+    /// Returns how many requests run.
+    fn running(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len() - self.waiting.len()
+    }
+
+    fn all_running(&self) -> impl Iterator<Item = &Context> {
+        self.first.iter().chain(self.others.values().filter_map(Entry::running))
+    }
+
+    /// Returns whether a request with this id runs or waits.
+    fn has(&self, id: &RequestId) -> bool {
+        self.is_first(id) || self.others.contains_key(id)
+    }
+
+    fn is_first(&self, id: &RequestId) -> bool {
+        self.first.as_ref().is_some_and(|cx| cx.request_id() == id)
+    }
+
+    fn find_running(&self, id: &RequestId) -> Option<&Context> {
+        if self.is_first(id) { self.first.as_ref() } else { self.others.get(id).and_then(Entry::running) }
+    }
+
+    fn remove_running(&mut self, id: &RequestId) -> Option<Context> {
+        if self.is_first(id) {
+            return self.first.take();
+        }
+        let Some(Entry::Running(cx)) = self.others.get(id) else { return None };
+        let cx = cx.clone();
+        self.others.remove(id);
+        if self.others.is_empty() && self.others.capacity() > KEPT_PLACES {
+            self.others.shrink_to_fit();
+        }
+        Some(cx)
+    }
+
     fn run(&mut self, cx: &Context) {
         self.listeners += usize::from(cx.is_listener());
-        self.running.push(cx.clone());
+        if self.first.is_none() {
+            // It may have waited.
+            self.others.remove(cx.request_id());
+            self.first = Some(cx.clone());
+        } else {
+            self.others.insert(cx.request_id().clone(), Entry::Running(cx.clone()));
+        }
     }
 
-    fn find(&self, id: &RequestId) -> Option<usize> {
-        self.running.iter().position(|running| running.request_id() == id)
+    fn queue(&mut self, waiting: Waiting) {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.others.insert(waiting.call.context().request_id().clone(), Entry::Waiting(ticket));
+        self.waiting.insert(ticket, waiting);
     }
+}
 
-    fn position(&self, id: &RequestId) -> Option<usize> {
-        self.waiting.iter().position(|waiting| waiting.call.context().request_id() == id)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
+impl Entry {
+    fn running(&self) -> Option<&Context> {
+        match self {
+            Self::Running(cx) => Some(cx),
+            Self::Waiting(_) => None,
+        }
     }
 }
 
@@ -341,6 +406,39 @@ mod tests {
         assert_eq!(enter(0), Err(Refusal::Closed));
         let refused = admit(&requests, call(&server, 9, TOOL));
         assert_eq!(refused, Err(Refusal::Closed));
+    }
+
+    #[tokio::test]
+    async fn those_that_wait_keep_their_order_when_one_of_them_is_cancelled() {
+        let limits = Limits { requests_in_flight: 1, queued_requests: 4, ..Limits::default() };
+        let (server, requests) = (server(), Requests::queued(&limits));
+        for id in 0..5 {
+            let became = admit(&requests, call(&server, id, TOOL));
+            assert_eq!(became, Ok(if id == 0 { "now" } else { "queued" }));
+        }
+        assert!(requests.cancel_waiting(&2.into()).is_some());
+        assert_eq!(admit(&requests, call(&server, 2, TOOL)), Ok("queued"), "its id and its place are free");
+        for (done, next) in [(0, 1), (1, 3), (3, 4), (4, 2)] {
+            requests.finish(&done.into());
+            assert_eq!(requests.next_waiting().unwrap().call.context().request_id(), &next.into());
+        }
+        requests.finish(&2.into());
+        assert!(requests.is_idle() && requests.next_waiting().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_places_of_many_requests_are_given_back() {
+        let (server, requests) = (server(), Requests::new(&Limits::default()));
+        let calls: Vec<_> = (0..100).map(|id| call(&server, id, TOOL)).collect();
+        for running in &calls {
+            assert_eq!(requests.admit_and_enter(running.call.context()), Ok(()));
+        }
+        assert_eq!(requests.admit_and_enter(calls[99].call.context()), Err(Refusal::IdInUse));
+        assert!(requests.lock().others.capacity() > KEPT_PLACES);
+        for running in &calls {
+            requests.finish(running.call.context().request_id());
+        }
+        assert!(requests.is_idle() && requests.lock().others.capacity() <= KEPT_PLACES);
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use toolwire_protocol::{
     seal::{Binding, KeyError, KeyRing, MAX_SEALED_BYTES, Memory, RequestState, Unsealable},
 };
 
-use super::NonceStore;
+use super::{NonceError, NonceStore};
 use crate::CallerKey;
 
 /// The keys that `requestState` is sealed with.
@@ -154,9 +154,13 @@ impl StateKeys {
         let state = RequestState::from_plain(&opened.plain, binding, seconds(SystemTime::now()))?;
         if let Some(nonces) = &self.nonces {
             let until = UNIX_EPOCH + Duration::from_secs(state.expires);
-            if !nonces.consume(caller, opened.nonce, until).await {
-                return Err(Unsealable::Replayed);
-            }
+            let consumed = nonces.consume(caller, opened.nonce, until, SystemTime::now()).await;
+            consumed.map_err(|why| {
+                if why != NonceError::Used {
+                    tracing::warn!(%why, "a requestState cannot be checked for a second use");
+                }
+                Unsealable::Replayed
+            })?;
         }
         Ok(state.memory)
     }

@@ -75,7 +75,7 @@ impl Connection {
             Ok(messages) => messages,
             Err(fault) => return self.refuse_envelope(&fault),
         };
-        // Either all of its requests may start, or nothing of it is done.
+        // Either all of its requests may start, or none of them.
         let (weight, messages) = match self.server.admit_batch(&messages, self.principal()) {
             Ok(()) => match self.ledger().charge(Account::RequestBytes, bytes.len()) {
                 Ok(weight) => (weight, messages),
@@ -109,15 +109,15 @@ fn too_heavy(request: &Request, reached: &LimitReached) -> EncodedResponse {
     EncodedResponse::busy(request, Version::V2025_03_26, reached)
 }
 
-/// What is left of a batch of which nothing is done: the answers that say why.
+/// A batch of which no request may start: each is answered with why. The other messages hold nothing of the batch and
+/// cannot be refused, so they are handled all the same.
 fn refused(
     messages: Vec<(Incoming, Box<Peek>)>,
     why: impl Fn(&Request) -> EncodedResponse,
 ) -> Vec<(Incoming, Box<Peek>)> {
     let refuse = |(message, peek)| match message {
-        Incoming::Request(request, _) => Some((Incoming::Answered(why(&request)), peek)),
-        answered @ Incoming::Answered(_) => Some((answered, peek)),
-        _ => None,
+        Incoming::Request(request, _) => (Incoming::Answered(why(&request)), peek),
+        other => (other, peek),
     };
-    messages.into_iter().filter_map(refuse).collect()
+    messages.into_iter().map(refuse).collect()
 }

@@ -1,8 +1,7 @@
 //! One client: what comes in from it, and what runs for it.
 
 use std::{
-    fmt,
-    future::Future,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::{Context as Task, Poll},
@@ -119,7 +118,8 @@ impl Connection {
     pub(super) fn handle(self: &Arc<Self>, bytes: &Bytes, task: &mut Task<'_>) {
         let limit = self.server.limits().message_bytes;
         if bytes.len() > limit {
-            return self.refuse_oversized(&LineTooLong { limit }, &Outline::of(bytes));
+            let why = RpcError::invalid_request(LineTooLong { limit }.to_string());
+            return self.refuse_dropped(&why, &Outline::of(bytes));
         }
         match Message::parse_and_peek(bytes) {
             Ok((message, peek)) => {
@@ -137,12 +137,12 @@ impl Connection {
         self.session.get().is_some_and(|session| session.version().has(Feature::Batches))
     }
 
-    /// Answers a message that is too long, unless it is one that is not to be answered.
-    pub(super) fn refuse_oversized(&self, why: &dyn fmt::Display, outline: &Outline) {
+    /// Answers a message that was dropped, unless it is one that is not to be answered.
+    pub(super) fn refuse_dropped(&self, why: &RpcError, outline: &Outline) {
         if outline.may_be_answered() {
-            self.post(write_error(outline.request_id(), &RpcError::invalid_request(why.to_string())));
+            self.post(write_error(outline.request_id(), why));
         } else {
-            tracing::warn!(%why, kind = ?outline.kind, "a message was dropped");
+            tracing::warn!(why = %why.message, kind = ?outline.kind, "a message was dropped");
         }
     }
 
@@ -178,6 +178,7 @@ impl Connection {
             Incoming::Response(response) => {
                 match self.session.get().map(|session| session.deliver(response)) {
                     Some(Delivery::Taken) => {}
+                    // The session has charged it until it is stored.
                     Some(Delivery::Storing(stored)) => self.spawn(async move {
                         if let Err(error) = stored.await {
                             tracing::warn!(%error, "an answer to a question of a task was lost");
@@ -225,23 +226,30 @@ impl Connection {
     /// Most handlers are done at their first poll, and need no task.
     fn first_poll(self: &Arc<Self>, mut waiting: Waiting, task: &mut Task<'_>) {
         let slow_routes = self.server.slow_routes();
-        if !slow_routes.has(waiting.call.context()) {
-            let started = slow_routes.start();
-            let polled = Pin::new(&mut waiting.call).poll(task);
-            slow_routes.note(waiting.call.context(), started);
-            if let Poll::Ready(outcome) = polled {
-                return self.reply(&waiting, outcome, None);
-            }
+        let slow = slow_routes.has(waiting.call.context());
+        if !slow && let Poll::Ready(outcome) = slow_routes.poll_first(&mut waiting.call, task, false) {
+            return self.reply(&waiting, outcome, None);
         }
         self.requests.enter(waiting.call.context());
-        self.spawn(Arc::clone(self).run(waiting));
+        self.spawn(Arc::clone(self).run(waiting, slow));
     }
 
-    /// Sees a request through to its answer, and starts those that waited for its place.
+    /// Sees a request through to its answer, and starts those that waited for its place. `slow` says that its route is
+    /// known to be, so that its first poll is still to be made, and timed.
     #[expect(clippy::manual_async_fn, reason = "it starts others like itself, so its type has to be said")]
-    fn run(self: Arc<Self>, mut waiting: Waiting) -> impl Future<Output = ()> + Send + 'static {
+    fn run(
+        self: Arc<Self>,
+        mut waiting: Waiting,
+        mut slow: bool,
+    ) -> impl Future<Output = ()> + Send + 'static {
         async move {
-            let outcome = (&mut waiting.call).await;
+            let outcome = poll_fn(|task| {
+                if std::mem::take(&mut slow) {
+                    return self.server.slow_routes().poll_first(&mut waiting.call, task, true);
+                }
+                Pin::new(&mut waiting.call).poll(task)
+            });
+            let outcome = outcome.await;
             let last = goodbye(waiting.call.context());
             self.reply(&waiting, outcome, last);
             self.requests.finish(waiting.call.context().request_id());
@@ -251,7 +259,7 @@ impl Connection {
 
     fn start_waiting(self: &Arc<Self>) {
         while let Some(next) = self.requests.next_waiting() {
-            self.spawn(Arc::clone(self).run(next));
+            self.spawn(Arc::clone(self).run(next, false));
         }
     }
 
@@ -281,6 +289,8 @@ impl Connection {
         }
     }
 
+    /// Handles a notification at once, so that nothing of it is held, and there is nothing to charge. It has no answer that
+    /// could refuse it, and a client whose `notifications/initialized` were dropped could do nothing any more.
     fn notification(self: &Arc<Self>, note: &Notification) {
         match note.method.known() {
             Some(Method::Cancelled) => {

@@ -12,12 +12,13 @@ mod connection;
 use std::{error::Error, fmt, future::poll_fn, io, pin::pin, sync::Arc, task::Poll};
 
 use tokio::time::timeout;
-use toolwire_transport::{Duplex, Ledger, Source, internal::AbortOnDrop, write_loop};
+use toolwire_protocol::{RpcError, envelope::write_error};
+use toolwire_transport::{Duplex, Ledger, ReceiveError, Sink, Source, internal::AbortOnDrop, write_loop};
 
 pub(crate) use connection::ReplyTo;
 use connection::{Abort, Connection};
 
-use crate::{CallerKey, Extensions, Server, engine::EndsAt};
+use crate::{CallerKey, Extensions, Server, admission::busy, engine::EndsAt};
 
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
@@ -91,7 +92,9 @@ impl Error for ServeError {
 }
 
 async fn run<D: Duplex>(connection: Arc<Connection>, transport: D) -> Result<(), ServeError> {
-    let (mut source, sink) = transport.split();
+    let (mut source, mut sink) = transport.split();
+    source.charge_to(connection.ledger());
+    sink.charge_to(connection.ledger());
     let mut writer = AbortOnDrop::new(tokio::spawn(write_loop(connection.queue.clone(), sink)));
     let read = tokio::select! {
         biased;
@@ -145,10 +148,32 @@ async fn read<S: Source>(connection: &Arc<Connection>, source: &mut S) -> Result
                 .await;
             }
             Ok(None) => return Ok(()),
-            Err(error) if error.is_fatal() => return Err(ServeError(io::Error::other(error))),
-            Err(error) => connection.refuse_oversized(&error, &error.outline().cloned().unwrap_or_default()),
+            Err(error) if error.is_fatal() => {
+                tell_why(connection, &error);
+                return Err(ServeError(io::Error::other(error)));
+            }
+            Err(error) => refuse(connection, &error),
         }
     }
+}
+
+/// Tells the client why nothing more is read from it, if it may still be there.
+fn tell_why(connection: &Connection, error: &ReceiveError) {
+    if let ReceiveError::TimedOut { .. } = error {
+        let why = RpcError::invalid_request(error.to_string());
+        // A closed queue means that the client is gone, which the writer reports.
+        let _ = connection.queue.post(write_error(None, &why));
+    }
+}
+
+/// Answers a message that was dropped.
+fn refuse(connection: &Connection, error: &ReceiveError) {
+    let outline = error.outline().cloned().unwrap_or_default();
+    let why = match error {
+        ReceiveError::Busy { reached, .. } => busy(reached),
+        error => RpcError::invalid_request(error.to_string()),
+    };
+    connection.refuse_dropped(&why, &outline);
 }
 
 fn expired(connection: &Connection) -> bool {
@@ -161,3 +186,6 @@ fn ended(written: io::Result<()>) -> Result<(), ServeError> {
         other => other.map_err(ServeError),
     }
 }
+
+#[cfg(test)]
+mod tests;

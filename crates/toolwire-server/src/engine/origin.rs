@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolwire_protocol::{
-    Message, Notification, Request, Response, RpcError, Version,
+    Message, Notification, Request, RequestId, Response, RpcError, Version,
     classify::{Fault, HeaderView, LegacyView, Verdict, classify},
     envelope::{EnvelopeFault, parse_batch, write_error, write_response},
     peek::Peek,
@@ -55,6 +55,11 @@ impl Server {
         legacy: LegacyView,
         session: Option<&Session>,
     ) -> Incoming {
+        if let Message::Request(request) = &message
+            && let Err(answered) = self.check_ids(request, peek)
+        {
+            return Incoming::Answered(answered);
+        }
         let verdict = classify(&message, peek, http, self.catalog().served(self.has_legacy()), legacy);
         match (verdict, message) {
             (Verdict::Reject(fault), Message::Request(request)) => {
@@ -82,6 +87,25 @@ impl Server {
             (Verdict::Legacy(_), Message::Response(response)) => Incoming::Response(response),
             _ => Incoming::Ignored,
         }
+    }
+
+    /// Refuses ids that are too long to be kept and sent again and again.
+    fn check_ids(&self, request: &Request, peek: &Peek) -> Result<(), EncodedResponse> {
+        let limit = self.limits().request_id_bytes;
+        let fits = |id: &RequestId| match id {
+            RequestId::Num(_) => true,
+            RequestId::Str(text) => text.len() <= limit,
+        };
+        let (id, what) = if !fits(&request.id) {
+            (None, "id of the request")
+        } else if !peek.progress_token().is_none_or(fits) {
+            (Some(&request.id), "progressToken")
+        } else {
+            return Ok(());
+        };
+        let why =
+            format!("the {what} has more than {limit} bytes (limit request_id_bytes); use a shorter one");
+        Err(EncodedResponse::new(400, write_error(id, &RpcError::invalid_request(why))))
     }
 
     /// The same for each message of a batch, which one legacy revision has.
@@ -151,5 +175,46 @@ impl EncodedResponse {
     /// The answer to a request that may not pass.
     pub fn refusal(fault: &Fault, request: &Request) -> Self {
         Self::new(fault.http_status(), write_error(Some(&request.id), &fault.rpc_error()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_too_long_is_refused_whichever_way_it_came() {
+        let server = Server::builder("t", "1").build().unwrap();
+        let limit = server.limits().request_id_bytes;
+        let modern =
+            HeaderView { protocol_version: Some("2026-07-28"), method: Some("server/discover"), name: None };
+        let legacy = LegacyView::Peer { version: Version::V2025_11_25, initialized: true };
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        for (method, http, view, params) in [
+            ("server/discover", None, LegacyView::NoPeer, json!({"_meta": meta})),
+            ("server/discover", Some(&modern), LegacyView::NoPeer, json!({"_meta": meta})),
+            ("tools/call", None, legacy, json!({})),
+            ("tools/call", Some(&HeaderView::default()), legacy, json!({})),
+            ("tools/call", Some(&HeaderView::default()), LegacyView::Sessionless, json!({})),
+            ("initialize", Some(&HeaderView::default()), LegacyView::NoPeer, json!({})),
+        ] {
+            let receive = |bytes| {
+                let message =
+                    json!({"jsonrpc": "2.0", "id": "x".repeat(bytes), "method": method, "params": params});
+                let (message, peek) = Message::parse_and_peek(&message.to_string().into()).unwrap();
+                server.receive(message, &peek, http, view, None)
+            };
+            let Incoming::Answered(refused) = receive(limit + 1) else { panic!("{method} {view:?}") };
+            let body = String::from_utf8(refused.body.to_vec()).unwrap();
+            assert!(refused.status == 400 && !body.contains("xxx"), "{body}");
+            assert!(body.contains("the id of the request has more than 1024 bytes (limit request_id_bytes)"));
+            let Incoming::Answered(other) = receive(limit) else { continue };
+            assert!(!String::from_utf8(other.body.to_vec()).unwrap().contains("request_id_bytes"));
+        }
     }
 }

@@ -18,14 +18,14 @@ use toolwire_protocol::{
 use toolwire_store::Owner;
 use toolwire_transport::{
     BoxFuture, FairQueue,
-    ledger::{Account, Charge, Ledger},
+    ledger::{Account, Charge, Ledger, LimitReached},
 };
 
 use super::{EncodedResponse, RequestOrigin, call::check_client_facts};
 use crate::{
     Caller, Context, Extensions, Principal, Reply, Server,
     admission::busy,
-    ask::Asks,
+    ask::{Asks, answer_weight},
     notify::{Change, Filter, Reader, Subscriber},
     observe::Presence,
     tasks::{SessionTasks, owner_of},
@@ -67,6 +67,9 @@ pub enum Delivery {
 
 /// What a session takes besides what its client says of itself, about.
 const SESSION_BYTES: usize = 1024;
+
+/// What an answer takes besides its text while it is stored or on its way to the one who asked, about.
+const ANSWER_BYTES: usize = 1024;
 
 /// How many bytes a fact takes once it is decoded, for each byte of its text, about.
 const DECODED_FACTOR: usize = 8;
@@ -160,16 +163,19 @@ impl Session {
         self.0.asks.clone()
     }
 
-    /// Hands in the client's answer to a question.
+    /// Hands in the client's answer to a question. It is charged to the session until it is stored, or the one who asked
+    /// has taken it.
     pub fn deliver(&self, response: Response) -> Delivery {
+        let bytes = ANSWER_BYTES + answer_weight(response.outcome.as_ref().map(Params::text));
+        let charge = self.0.ledger.charge(Account::RequestBytes, bytes);
         let response = match &self.0.tasks {
             Some(tasks) => match tasks.answer(response) {
-                Ok(storing) => return Delivery::Storing(storing),
+                Ok(storing) => return Delivery::Storing(Box::pin(stored(storing, charge))),
                 Err(response) => response,
             },
             None => response,
         };
-        if self.0.asks.deliver(response) { Delivery::Taken } else { Delivery::Unknown }
+        if self.0.asks.deliver(response, charge) { Delivery::Taken } else { Delivery::Unknown }
     }
 
     /// What `classify` has to know.
@@ -280,6 +286,15 @@ impl Session {
     }
 }
 
+/// Waits until an answer is stored, if there is room for it.
+async fn stored(
+    storing: BoxFuture<'static, Result<(), RpcError>>,
+    charge: Result<Charge, LimitReached>,
+) -> Result<(), RpcError> {
+    let _charge = charge.map_err(|reached| busy(&reached))?;
+    storing.await
+}
+
 /// Answers what concerns the session itself, also where there is none: then nothing is remembered, and nobody is told
 /// off for a level that no message will have. `None` for everything that has a handler.
 pub(super) fn answer(origin: &RequestOrigin, cx: &Context) -> Option<Result<Reply, RpcError>> {
@@ -294,4 +309,26 @@ pub(super) fn answer(origin: &RequestOrigin, cx: &Context) -> Option<Result<Repl
 
 fn decode<T: serde::de::DeserializeOwned>(method: Method, params: &Params) -> Result<T, RpcError> {
     params.decode().map_err(|error| RpcError::invalid_params(format!("{method}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use toolwire_transport::ledger::Ceilings;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_being_stored_is_charged_and_one_without_room_is_not_stored() {
+        let ledger = Ledger::root(Ceilings { bytes: ("held_bytes", 100), ..Ceilings::NONE });
+        let charge = |bytes| ledger.charge(Account::RequestBytes, bytes);
+        let storing = stored(Box::pin(std::future::pending()), charge(60));
+        assert_eq!(ledger.used_bytes(), 60);
+        let refused = stored(Box::pin(ready(Ok(()))), charge(60)).await.unwrap_err();
+        assert!(refused.message.contains("held_bytes"), "{refused:?}");
+        drop(storing);
+        assert_eq!(stored(Box::pin(ready(Ok(()))), charge(60)).await, Ok(()));
+        assert_eq!(ledger.used_bytes(), 0);
+    }
 }

@@ -1,98 +1,109 @@
 //! Handlers that block.
 //!
 //! On a pipe a request is polled once where it was read, because most handlers are done then. One that blocks its
-//! thread holds up everything behind it. So a route whose first poll took long twice is remembered, and gets a task
-//! from then on. Twice, because the first call of a route also makes what is made once, like its schema.
+//! thread holds up everything behind it. So every first poll is timed, and a route whose first poll took long gets a
+//! task for each call from the next one on. A machine may have stalled instead, so the route is polled where it was
+//! read again once many of its calls in a row were quick.
 //!
 //! The time is that of the runtime: where that is paused, no poll takes any.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
     sync::{
         PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
+    task::{Context as Task, Poll},
     time::Duration,
 };
 
 use tokio::time::Instant;
-use toolwire_protocol::Method;
+use toolwire_protocol::{Method, MethodName};
 
+use super::{Call, Outcome};
 use crate::Context;
 
-/// A first poll that takes longer than this holds others up. Longer than a thread is kept waiting by a busy machine.
+/// A first poll that takes this long holds others up. Longer than a thread is kept waiting by a busy machine.
 const SLOW_POLL: Duration = Duration::from_millis(20);
 
+/// The number of first polls in a row that must be quick before a route is no longer slow.
+const QUICK_POLLS: u32 = 1000;
+
+/// The bit of all methods that are not of the protocol, which has fewer.
+const CUSTOM_BIT: u32 = 63;
+const _: () = assert!(Method::ALL.len() <= CUSTOM_BIT as usize);
+
 /// A method and, for `tools/call`, the tool.
-type RouteKey = (Method, Option<Box<str>>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Polls {
-    SlowOnce,
-    Slow,
-}
-
-/// How many first polls are timed, each of them.
-const ALL_OF_THE_FIRST: u32 = 8;
-
-/// Of how many that follow one is timed.
-const ONE_IN: u32 = 16;
+type RouteKey = (MethodName, Option<Box<str>>);
 
 /// The routes whose first poll was slow. There are no more of them than there are methods and tools.
 #[derive(Debug, Default)]
 pub(crate) struct SlowRoutes {
-    any: AtomicBool,
-    polls: AtomicU32,
-    routes: RwLock<HashMap<RouteKey, Polls>>,
+    /// The methods that have any, each as a bit, which can be read without the lock.
+    methods: AtomicU64,
+    /// For each, the number of first polls since the last slow one.
+    routes: RwLock<HashMap<RouteKey, u32>>,
 }
 
-fn sees_tool(cx: &Context) -> bool {
+fn key(cx: &Context) -> RouteKey {
+    let tool = cx.target().filter(|_| cx.method().known() == Some(Method::CallTool));
+    (cx.method().clone(), tool.map(Into::into))
+}
+
+/// Returns the bit of a method. Those that are not of the protocol share one.
+fn bit(method: &MethodName) -> u64 {
+    1 << method.known().map_or(CUSTOM_BIT, |method| method as u32)
+}
+
+/// Returns whether the request is for something that exists for its caller, so that callers neither make the table grow nor
+/// learn from the order of answers that a tool is hidden from them.
+fn exists(cx: &Context) -> bool {
+    if cx.method().known() != Some(Method::CallTool) {
+        return true;
+    }
     let catalog = cx.server().catalog();
     cx.target().is_some_and(|name| catalog.tools.get(name, &cx.viewer()).is_some())
 }
 
 impl SlowRoutes {
-    /// Whether the first poll of such a request was slow before.
+    /// Returns whether the route of a request is slow.
     pub(crate) fn has(&self, cx: &Context) -> bool {
-        if !self.any.load(Ordering::Relaxed) {
+        if self.methods.load(Ordering::Relaxed) & bit(cx.method()) == 0 {
             return false;
         }
-        let Some(method) = cx.method().known() else { return false };
-        let tool = (method == Method::CallTool).then(|| cx.target().map(Into::into)).flatten();
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        let slow = routes.get(&(method, tool)) == Some(&Polls::Slow);
-        // The order of answers must not tell that there is a tool which is hidden.
-        slow && (method != Method::CallTool || sees_tool(cx))
+        let slow = self.routes.read().unwrap_or_else(PoisonError::into_inner).contains_key(&key(cx));
+        slow && exists(cx)
     }
 
-    /// Begins to take the time of a first poll: of each of the first, and of some of those that follow, because
-    /// looking at the clock takes as long as a fiftieth of a request.
-    pub(crate) fn start(&self) -> Option<Instant> {
-        let poll = self.polls.fetch_add(1, Ordering::Relaxed);
-        (poll < ALL_OF_THE_FIRST || poll.is_multiple_of(ONE_IN)).then(Instant::now)
+    /// Polls a call for the first time and notes whether that was slow, or quick on a route that is known to be slow.
+    pub(crate) fn poll_first(&self, call: &mut Call, task: &mut Task<'_>, known: bool) -> Poll<Outcome> {
+        let started = Instant::now();
+        let polled = Pin::new(&mut *call).poll(task);
+        let slow = started.elapsed() >= SLOW_POLL;
+        if slow || known {
+            self.note(call.context(), slow);
+        }
+        polled
     }
 
-    /// Notes how long the first poll of a request took, if its time was taken.
-    pub(crate) fn note(&self, cx: &Context, started: Option<Instant>) {
-        if started.is_none_or(|started| started.elapsed() < SLOW_POLL) {
+    fn note(&self, cx: &Context, slow: bool) {
+        if !exists(cx) {
             return;
         }
-        let Some(method) = cx.method().known() else { return };
-        // Only the name of a tool that exists: a caller must not make the table grow.
-        let tool = cx.0.tool.get().map(|route| route.tool.name.as_str().into());
-        if method == Method::CallTool && tool.is_none() {
-            return;
-        }
+        let key = key(cx);
         let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-        match routes.entry((method, tool)) {
-            Entry::Vacant(route) => {
-                route.insert(Polls::SlowOnce);
-            }
-            Entry::Occupied(mut route) => {
-                tracing::debug!(request = ?cx, "the first poll of a handler takes long; from now on it gets a task");
-                route.insert(Polls::Slow);
-                self.any.store(true, Ordering::Relaxed);
+        if slow {
+            tracing::debug!(request = ?cx, "the first poll of a handler took long; from now on it gets a task");
+            routes.insert(key, 0);
+        } else if let Some(quick) = routes.get_mut(&key) {
+            *quick += 1;
+            if *quick >= QUICK_POLLS {
+                routes.remove(&key);
             }
         }
+        let methods = routes.keys().fold(0, |methods, (method, _)| methods | bit(method));
+        self.methods.store(methods, Ordering::Relaxed);
     }
 }

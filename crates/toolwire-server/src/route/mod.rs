@@ -14,6 +14,7 @@ pub use listing::{Listed, PageAt};
 pub(crate) use listing::{
     Lister, cursor as listing_cursor, read_cursor as read_listing_cursor, run as run_listing,
 };
+pub(crate) use prompt::check_arguments as check_prompt_arguments;
 pub use prompt::{PromptRoute, prompt};
 pub use resource::{ResourceRoute, TemplateRoute, resource, template};
 pub use tool::{ToolRoute, tool};

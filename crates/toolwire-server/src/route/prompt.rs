@@ -1,8 +1,8 @@
 //! Prompts.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use toolwire_protocol::{
     RpcError,
     wire::{Prompt, PromptArgument},
@@ -122,6 +122,21 @@ impl PromptRoute {
         }
         self.completers.insert(argument, completion.into_completer());
         self
+    }
+}
+
+/// Refuses arguments of a prompt that are not strings. Ones that are `null` count as not given.
+pub(crate) fn check_arguments(prompt: &str, arguments: &[u8]) -> Result<(), RpcError> {
+    let refuse =
+        |why: String| RpcError::invalid_params(format!("invalid arguments for prompt {prompt:?}: {why}"));
+    let given: BTreeMap<Cow<'_, str>, &RawValue> =
+        serde_json::from_slice(arguments).map_err(|error| refuse(error.to_string()))?;
+    let is_taken = |value: &RawValue| value.get().starts_with('"') || value.get() == "null";
+    match given.iter().find(|(_, value)| !is_taken(value)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(refuse(format!("argument `{name}`: expected a string, as all arguments of prompts are")))
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 use toolwire_protocol::{
-    Method, RequestId, Response, RpcError,
+    Method, RawJson, RequestId, Response, RpcError,
     codec::{adapt_question, relate, relate_question},
     envelope::write_notification,
     journal::Entry,
@@ -216,27 +216,33 @@ pub(super) fn is_answer(response: &Response) -> bool {
 ///
 /// # Errors
 /// When it is not, and may be sent again.
-pub(super) async fn answer(
+pub(super) fn answer(
     service: Arc<TaskService>,
     owner: Owner,
     caller: CallerId,
     response: Response,
-) -> Result<(), RpcError> {
-    let Some((id, (task, key))) = response.id.as_ref().and_then(|id| Some((id, question_of(id)?))) else {
-        return Ok(());
-    };
-    let unfit =
-        |error: serde_json::Error| RpcError::invalid_params(format!("the answer cannot be kept: {error}"));
-    let entry = match response.outcome {
-        Ok(result) => Entry::answer(key, toolwire_protocol::RawJson::parse(result.text()).map_err(unfit)?),
-        Err(error) => Entry::refusal(key, toolwire_protocol::RawJson::of(&error).map_err(unfit)?),
-    };
-    service.askers.answered((caller, task), id);
-    match service.answer(&owner, &task, vec![entry]).await? {
-        Some(answered) if !answered.taken.is_empty() => {}
-        _ => tracing::debug!(?task, "an answer came to a question that is not open"),
+) -> impl Future<Output = Result<(), RpcError>> + Send + use<> {
+    let Response { id, outcome, .. } = response;
+    // A copy, so that not the whole message is kept until the answer is stored.
+    let answer = outcome.map(|result| RawJson::parse(result.text()));
+    async move {
+        let Some((id, (task, key))) = id.as_ref().and_then(|id| Some((id, question_of(id)?))) else {
+            return Ok(());
+        };
+        let unfit = |error: serde_json::Error| {
+            RpcError::invalid_params(format!("the answer cannot be kept: {error}"))
+        };
+        let entry = match answer {
+            Ok(result) => Entry::answer(key, result.map_err(unfit)?),
+            Err(error) => Entry::refusal(key, RawJson::of(&error).map_err(unfit)?),
+        };
+        service.askers.answered((caller, task), id);
+        match service.answer(&owner, &task, vec![entry]).await? {
+            Some(answered) if !answered.taken.is_empty() => {}
+            _ => tracing::debug!(?task, "an answer came to a question that is not open"),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -151,6 +151,8 @@ async fn requests_that_wait_weigh_what_they_weigh() {
         |id: u32| modern(id, "tools/call", json!({"name": "wait", "arguments": {"x": "x".repeat(300_000)}}));
     for id in 1..=3 {
         wire.send(&heavy(id)).await;
+        // One after the other: those that were not read yet weigh, too.
+        until(|| server.usage().requests == usize::try_from(id).unwrap()).await;
     }
     let refused = wire.ask(&heavy(4)).await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(4), &json!(-32603)));
@@ -296,6 +298,69 @@ async fn answers_to_questions_weigh_what_they_weigh() {
     }
     drop(wire);
     until(|| server.usage() == Usage::default()).await;
+}
+
+#[tokio::test]
+async fn notifications_are_heard_however_much_is_held() {
+    let note = |method: &str, id: u32| {
+        let params = json!({"requestId": id, "x": "x".repeat(8 * 1024)});
+        json!({"jsonrpc": "2.0", "method": method, "params": params})
+    };
+    let heavy =
+        |id| modern(id, "tools/call", json!({"name": "wait", "arguments": {"x": "x".repeat(56 * 1024)}}));
+    for in_batch in [false, true] {
+        let (server, stage) = server(Limits { held_bytes_per_connection: 64 * 1024, ..Limits::default() });
+        let mut wire = Wire::connect(&server);
+        wire.send(&heavy(1)).await;
+        until(|| stage.running.load(Ordering::SeqCst) == 1).await;
+        let params = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        assert!(wire.ask(&request(2, "initialize", params)).await["result"].is_object());
+        let refused = wire.ask(&heavy(3)).await;
+        assert_eq!(
+            refused["error"]["data"]["limit"], "held_bytes_per_connection",
+            "there is no room: {refused}"
+        );
+        if in_batch {
+            let ping = request(4, "ping", json!({}));
+            let answers = wire.ask(&json!([note("notifications/initialized", 0), ping])).await;
+            assert_eq!(answers[0]["error"]["data"]["limit"], "held_bytes_per_connection", "{answers}");
+        } else {
+            wire.send(&note("notifications/initialized", 0)).await;
+        }
+        assert!(wire.ask(&request(5, "tools/list", json!({}))).await["result"].is_object());
+        server.notify().tools_changed();
+        assert_eq!(wire.receive().await["method"], "notifications/tools/list_changed");
+        let cancel = note("notifications/cancelled", 1);
+        wire.send(&if in_batch { json!([cancel]) } else { cancel }).await;
+        until(|| stage.running.load(Ordering::SeqCst) == 0).await;
+        drop(wire);
+        until(|| server.usage() == Usage::default()).await;
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_is_too_long_is_refused_and_not_sent_back() {
+    let (server, stage) = server(Limits::default());
+    let mut wire = Wire::legacy(&server, "2025-03-26").await;
+    let (fits, long) = ("x".repeat(1024), "x".repeat(1025));
+    assert_eq!(wire.ask(&request(&*fits, "tools/list", json!({}))).await["id"], fits);
+    for (method, params) in
+        [("tools/call", json!({"name": "wait"})), ("subscriptions/listen", json!({"notifications": {}}))]
+    {
+        let refused = wire.ask(&modern(&*long, method, params)).await;
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(-32600)));
+        assert!(refused["error"]["message"].as_str().unwrap().contains("request_id_bytes"), "{refused}");
+    }
+    let batch = json!([request(&*long, "ping", json!({})), request(1, "ping", json!({}))]);
+    let answers = wire.ask(&batch).await;
+    assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&json!(null), &json!(-32600)));
+    assert_eq!(answers[1]["id"], 1);
+    // The token for progress is kept and sent just as an id is.
+    let mut call = modern(2, "tools/call", json!({"name": "wait"}));
+    call["params"]["_meta"]["progressToken"] = long.into();
+    let refused = wire.ask(&call).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(2), &json!(-32600)));
+    assert_eq!((stage.running.load(Ordering::SeqCst), server.usage().listeners), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]

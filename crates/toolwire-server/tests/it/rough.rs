@@ -1,12 +1,16 @@
 //! What must not break a server.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
+use toolwire_protocol::RawJson;
 use toolwire_server::{Args, Context, Json, Limits, Server, tool};
 
 use crate::wire::{PATIENCE, Wire, modern, request};
@@ -197,7 +201,7 @@ async fn what_is_running_when_the_client_leaves_may_finish() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[expect(clippy::await_holding_lock, reason = "a handler is to block on it meanwhile")]
-async fn a_handler_that_blocks_does_not_hold_up_its_pipe_for_long() {
+async fn a_handler_that_blocks_holds_up_its_pipe_once() {
     let (told, release) = (Arc::new(Notify::new()), Arc::new(Mutex::new(())));
     let blocks = {
         let (told, release) = (Arc::clone(&told), Arc::clone(&release));
@@ -218,10 +222,8 @@ async fn a_handler_that_blocks_does_not_hold_up_its_pipe_for_long() {
         .unwrap();
     let mut wire = Wire::connect(&server);
     let call = |id: u32, name: &str| modern(id, "tools/call", json!({"name": name}));
-    for id in [0, 1] {
-        assert_eq!(wire.ask(&call(id, "blocks")).await["id"], id);
-        told.notified().await;
-    }
+    assert_eq!(wire.ask(&call(1, "blocks")).await["id"], 1);
+    told.notified().await;
     let held = release.lock().unwrap();
     wire.send(&call(2, "blocks")).await;
     told.notified().await;
@@ -229,4 +231,75 @@ async fn a_handler_that_blocks_does_not_hold_up_its_pipe_for_long() {
     assert_eq!(wire.ask(&call(3, "quick")).await["id"], 3);
     drop(held);
     assert_eq!(wire.receive().await["id"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_has_tasks_from_its_first_slow_poll_on_until_a_thousand_were_quick() {
+    async fn task() -> String {
+        tokio::task::id().to_string()
+    }
+    let blocks = Arc::new(AtomicBool::new(false));
+    let sometimes = {
+        let blocks = Arc::clone(&blocks);
+        move || {
+            let blocks = Arc::clone(&blocks);
+            async move {
+                let task = task().await;
+                if blocks.swap(false, Ordering::SeqCst) {
+                    // The clock moves on within the poll, as if the handler had blocked.
+                    tokio::time::advance(Duration::from_millis(20)).await;
+                }
+                task
+            }
+        }
+    };
+    let server = Server::builder("t", "1")
+        .tool(tool("sometimes", sometimes))
+        .tool(tool("quick", task))
+        .build()
+        .unwrap();
+    let mut wire = Wire::connect(&server);
+    let mut call = async |name: &str| {
+        let answer = wire.ask(&modern(1, "tools/call", json!({"name": name}))).await;
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let reader = call("quick").await;
+    // Twice, because a route that is quick again may become slow again.
+    for _ in 0..2 {
+        for number in 1..=100 {
+            assert_eq!(call("sometimes").await, reader, "call {number} before it blocks");
+        }
+        blocks.store(true, Ordering::SeqCst);
+        assert_eq!(call("sometimes").await, reader, "the one that blocks");
+        for number in 1..=1000 {
+            assert_ne!(call("sometimes").await, reader, "call {number} after it has blocked");
+        }
+        assert_eq!(call("quick").await, reader, "it is another route");
+    }
+}
+
+#[tokio::test]
+async fn a_custom_method_has_members_of_its_own() {
+    let echo = |cx: Context| async move { cx.decode::<RawJson>() };
+    let server =
+        Server::builder("t", "1").method("acme/echo", echo).tool(tool("t", || async {})).build().unwrap();
+    let members = json!({
+        "name": 1, "uri": [], "cursor": {}, "arguments": "x", "taskId": null, "task": 2, "requestState": 3,
+        "inputResponses": [4],
+    });
+    let mut wire = Wire::legacy(&server, "2025-11-25").await;
+    let answer = wire.ask(&request(1, "acme/echo", members.clone())).await;
+    assert_eq!(answer["result"], members, "{answer}");
+    let answer = wire.ask(&modern(2, "acme/echo", members.clone())).await;
+    for (name, value) in members.as_object().unwrap() {
+        assert_eq!(&answer["result"][name], value, "{answer}");
+    }
+    // Nothing of this is for a method of the protocol, and `_meta` belongs to all.
+    let answer = wire.ask(&request(3, "tools/list", json!({"cursor": 1}))).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    for text in [r#"{"name":1,"_meta":7}"#, r#"{"_meta":7,"name":1}"#] {
+        wire.send_text(&format!(r#"{{"jsonrpc":"2.0","id":4,"method":"acme/echo","params":{text}}}"#)).await;
+        let answer = wire.receive().await;
+        assert_eq!(answer["error"]["message"], "acme/echo: \"_meta\" must be an object", "{text}");
+    }
 }

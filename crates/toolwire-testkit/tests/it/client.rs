@@ -1,6 +1,7 @@
 //! The features of the server through Toolwire's own client, in every revision.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -17,7 +18,7 @@ use toolwire_protocol::{
         CacheHint, CacheScope, CompletionReference, LoggingLevel, PromptReference, ResourceTemplateReference,
     },
 };
-use toolwire_server::{Server, prompt, resource, tool};
+use toolwire_server::{Json, Server, prompt, resource, tool};
 use toolwire_testkit::{FakeClock, Matrix, Setup, each_client};
 
 use crate::{PATIENCE, bare, sample};
@@ -34,6 +35,28 @@ async fn learns_who_the_server_is() {
         assert_eq!(client.server_info().unwrap().name, "sample");
         assert_eq!(client.instructions(), Some("Try everything."));
         assert!(client.capabilities().tools.is_some() && client.capabilities().logging.is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn typed_results_are_the_same_in_every_revision() {
+    let object = || BTreeMap::from([("result", 7)]);
+    let server = Server::builder("typed", "1.0")
+        .tool(tool("list", || async { Json(vec![1, 2]) }))
+        .tool(tool("number", || async { Json(7) }))
+        .tool(tool("object", move || async move { Json(object()) }));
+    let server = server.build().unwrap();
+    each_client(async |setup| {
+        let client = setup.client(&server).await;
+        let call = async |name: &str| client.call(name, json!({})).await.unwrap();
+        assert_eq!(call("list").await.json::<Vec<i64>>().unwrap(), [1, 2]);
+        assert_eq!(call("number").await.json::<i64>().unwrap(), 7);
+        // A type that fits the wrapper as well needs the mark in the output schema.
+        client.all_tools().await.unwrap();
+        assert_eq!(call("list").await.json::<Value>().unwrap(), json!([1, 2]));
+        assert_eq!(call("number").await.json::<Value>().unwrap(), json!(7));
+        assert_eq!(call("object").await.json::<Value>().unwrap(), json!({"result": 7}));
     })
     .await;
 }

@@ -200,8 +200,12 @@ impl ChildHandle {
         };
         let junk = self.junk();
         if junk.count > 0 {
+            let were = match junk.count {
+                1 => "1 line on standard output was not a message:".to_owned(),
+                count => format!("{count} lines on standard output were not messages, the last:"),
+            };
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n{} lines on standard output were not messages, the last:", junk.count);
+            let _ = write!(text, "\n{were}");
             for line in &junk.lines {
                 let _ = write!(text, "\n  {line}");
             }

@@ -6,6 +6,9 @@
 //!
 //! Pipes and sockets are read and written without blocking; files and terminals, where that is not possible,
 //! by a thread each. On Windows there are only threads, and `println!` is not kept away from the protocol.
+//!
+//! A message may take any time to arrive: there is one client, which has started this process and may end it, and whose
+//! unfinished line is in nobody's way. Its bytes are counted like those of others.
 
 #[cfg(unix)]
 mod unix;
@@ -21,6 +24,7 @@ use bytes::Bytes;
 use toolwire_protocol::framing::DEFAULT_MAX_MESSAGE_BYTES;
 
 use crate::duplex::{Duplex, LocalPeer, ReceiveError, Sink, Source};
+use crate::ledger::Ledger;
 use crate::lines::{Lines, LinesSink, LinesSource};
 
 #[cfg(unix)]
@@ -105,6 +109,10 @@ impl Source for StdioSource {
     async fn receive(&mut self) -> Result<Option<Bytes>, ReceiveError> {
         self.0.receive().await
     }
+
+    fn charge_to(&mut self, ledger: &Ledger) {
+        self.0.charge_to(ledger);
+    }
 }
 
 impl Sink for StdioSink {
@@ -118,5 +126,9 @@ impl Sink for StdioSink {
 
     async fn close(&mut self) -> io::Result<()> {
         self.0.close().await
+    }
+
+    fn charge_to(&mut self, ledger: &Ledger) {
+        self.0.charge_to(ledger);
     }
 }

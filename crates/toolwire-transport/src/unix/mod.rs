@@ -9,6 +9,7 @@ mod file;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener as Incoming, UnixSocket as Socket, UnixStream};
@@ -26,6 +27,9 @@ pub const DEFAULT_MODE: u32 = 0o600;
 
 /// How many clients may wait to be accepted before the system refuses further ones.
 pub const BACKLOG: u32 = 128;
+
+/// How long a message may take from its first byte to its last unless [`UnixSocket::message_timeout`] says otherwise.
+pub const DEFAULT_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection over a unix socket, on either side.
 pub type UnixConnection = Lines<OwnedReadHalf, OwnedWriteHalf>;
@@ -55,12 +59,18 @@ pub struct UnixSocket {
     path: PathBuf,
     mode: u32,
     max_message_bytes: usize,
+    message_timeout: Duration,
 }
 
 impl UnixSocket {
     /// The socket at `path`. Nothing is opened yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), mode: DEFAULT_MODE, max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES }
+        Self {
+            path: path.into(),
+            mode: DEFAULT_MODE,
+            max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES,
+            message_timeout: DEFAULT_MESSAGE_TIMEOUT,
+        }
     }
 
     /// Sets the permissions of the file that [`listen`](Self::listen) makes; [`DEFAULT_MODE`] by default. To write
@@ -80,6 +90,14 @@ impl UnixSocket {
         self
     }
 
+    /// Sets the timeout for receiving a message that has begun; [`DEFAULT_MESSAGE_TIMEOUT`] by default. A connection
+    /// whose peer takes longer ends. One that is between two messages may be idle for any time.
+    #[must_use]
+    pub const fn message_timeout(mut self, timeout: Duration) -> Self {
+        self.message_timeout = timeout;
+        self
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -93,7 +111,7 @@ impl UnixSocket {
     pub async fn connect(&self) -> io::Result<UnixConnection> {
         let stream = UnixStream::connect(&self.path);
         let stream = stream.await.map_err(|error| UnixError::connecting(&self.path, error))?;
-        Ok(framed(stream, self.max_message_bytes))
+        Ok(framed(stream, self))
     }
 
     /// Makes the file and listens there. A file that a dead server has left behind is replaced.
@@ -115,7 +133,7 @@ impl UnixSocket {
         // Nobody can connect before `listen`, so nobody gets in with the permissions that the file is born with.
         let file = SocketFile::made(&self.path, self.mode).map_err(failed)?;
         let incoming = socket.listen(BACKLOG).map_err(failed)?;
-        Ok(UnixListener { incoming, file, max_message_bytes: self.max_message_bytes })
+        Ok(UnixListener { incoming, file, socket: self.clone() })
     }
 }
 
@@ -124,7 +142,7 @@ impl UnixSocket {
 pub struct UnixListener {
     incoming: Incoming,
     file: SocketFile,
-    max_message_bytes: usize,
+    socket: UnixSocket,
 }
 
 impl UnixListener {
@@ -139,15 +157,17 @@ impl Listener for UnixListener {
 
     async fn accept(&mut self) -> io::Result<UnixConnection> {
         let (stream, _) = self.incoming.accept().await?;
-        Ok(framed(stream, self.max_message_bytes))
+        Ok(framed(stream, &self.socket))
     }
 }
 
-fn framed(stream: UnixStream, max_message_bytes: usize) -> UnixConnection {
+fn framed(stream: UnixStream, socket: &UnixSocket) -> UnixConnection {
     // Who connected, not who has the socket now. If the system does not tell, it is a stranger.
     let peer = stream.peer_cred().map(|peer| LocalPeer::with_uid(peer.uid()));
     let (reader, writer) = stream.into_split();
-    let lines = Lines::new(reader, writer).max_message_bytes(max_message_bytes);
+    let lines = Lines::new(reader, writer)
+        .max_message_bytes(socket.max_message_bytes)
+        .message_timeout(socket.message_timeout);
     match peer {
         Ok(peer) => lines.local_peer(peer),
         Err(_) => lines,

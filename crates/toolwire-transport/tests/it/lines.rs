@@ -2,9 +2,12 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt, duplex, empty};
+use tokio::time::Instant;
+use toolwire_transport::ledger::{Ceilings, Ledger, UNCHARGED_BYTES};
 use toolwire_transport::lines::Lines;
 use toolwire_transport::{Duplex, ReceiveError, Sink, Source};
 
@@ -156,4 +159,158 @@ async fn both_ways_at_once_through_small_pipes() {
     tokio::join!(receive_many(near_source), receive_many(far_source));
     sending.0.await.unwrap().unwrap();
     sending.1.await.unwrap().unwrap();
+}
+
+/// Reads what has come, which is no whole line.
+async fn read_on(source: &mut impl Source) {
+    tokio::select! {
+        biased;
+        received = source.receive() => panic!("the line has not ended: {received:?}"),
+        () = std::future::ready(()) => {}
+    }
+}
+
+const LARGE: usize = 300_000;
+
+#[tokio::test]
+async fn a_line_is_charged_while_it_comes() {
+    let ledger = Ledger::root(Ceilings::NONE);
+    let (mut near, far) = duplex(2 * LARGE);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).split();
+    source.charge_to(&ledger);
+    for (more, charged) in
+        [(UNCHARGED_BYTES, 0), (1, UNCHARGED_BYTES + 1), (LARGE, UNCHARGED_BYTES + 1 + LARGE)]
+    {
+        near.write_all(&vec![b'x'; more]).await.unwrap();
+        read_on(&mut source).await;
+        assert_eq!(ledger.used_bytes(), charged);
+    }
+    near.write_all(b"\n{}\n").await.unwrap();
+    let long = source.receive().await.unwrap().unwrap();
+    assert_eq!((long.len(), ledger.used_bytes()), (UNCHARGED_BYTES + 1 + LARGE, 0));
+    let short = source.receive().await.unwrap().unwrap();
+    assert_eq!(short, "{}");
+    assert!(long.is_unique(), "a short line keeps the memory of a long one");
+
+    near.write_all(&vec![b'x'; LARGE]).await.unwrap();
+    read_on(&mut source).await;
+    assert_eq!(ledger.used_bytes(), LARGE);
+    drop(source);
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_is_not_charged_any_more() {
+    let ledger = Ledger::root(Ceilings::NONE);
+    let (mut near, far) = duplex(2 * LARGE);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).max_message_bytes(LARGE).split();
+    source.charge_to(&ledger);
+    near.write_all(&vec![b'x'; LARGE]).await.unwrap();
+    read_on(&mut source).await;
+    assert_eq!(ledger.used_bytes(), LARGE);
+    near.write_all(b"x\n").await.unwrap();
+    assert!(!source.receive().await.unwrap_err().is_fatal());
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_line_that_may_not_be_held_is_refused_and_the_connection_goes_on() {
+    let ledger = Ledger::root(Ceilings { bytes: ("held_bytes", LARGE), ..Ceilings::NONE });
+    let (mut near, far) = duplex(3 * LARGE);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).split();
+    source.charge_to(&ledger);
+    let filler = "x".repeat(2 * LARGE);
+    // The id comes first, or last, or the line is not JSON.
+    let (first, last) = (r#"{"jsonrpc":"2.0","method":"m","id":7,"params":""#, r#"","id":8,"method":"m"}"#);
+    for (line, id) in [
+        (format!("{first}{filler}\"}}"), Some(7)),
+        (format!(r#"{{"jsonrpc":"2.0","params":"{filler}{last}"#), Some(8)),
+        (filler.clone() + "x", None),
+    ] {
+        near.write_all(format!("{line}\n{{}}\n").as_bytes()).await.unwrap();
+        let error = source.receive().await.unwrap_err();
+        assert!(matches!(error, ReceiveError::Busy { .. }) && !error.is_fatal(), "{error:?}");
+        assert!(error.to_string().contains("held_bytes"), "{error}");
+        assert_eq!(error.outline().unwrap().request_id(), id.map(Into::into).as_ref());
+        assert_eq!(ledger.used_bytes(), 0);
+        assert_eq!(source.receive().await.unwrap().unwrap(), "{}");
+    }
+    near.write_all(format!("{filler}x").as_bytes()).await.unwrap();
+    drop(near);
+    assert!(
+        matches!(source.receive().await, Err(ReceiveError::Busy { .. })),
+        "also without a newline at the end"
+    );
+    assert!(source.receive().await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_line_begins_anew_after_a_blank_one_and_after_one_that_is_too_long() {
+    let limit = Duration::from_secs(30);
+    let (mut near, far) = duplex(1000);
+    let (mut source, _) =
+        Lines::new(far, tokio::io::sink()).max_message_bytes(10).message_timeout(limit).split();
+    near.write_all(b"{").await.unwrap();
+    for rest in [&b"     too long     }\n{"[..], b"}\n ", b"  \n  \n{"] {
+        read_until_paused(&mut source).await;
+        tokio::time::advance(limit.mul_f64(0.9)).await;
+        near.write_all(rest).await.unwrap();
+    }
+    read_until_paused(&mut source).await;
+    tokio::time::advance(limit.mul_f64(0.9)).await;
+    near.write_all(b"}\n").await.unwrap();
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{}");
+}
+
+/// Receives all that has come, and stops when more is needed.
+async fn read_until_paused(source: &mut impl Source) {
+    loop {
+        tokio::select! {
+            biased;
+            received = source.receive() => match received {
+                Ok(line) => assert!(line.is_some(), "the connection has ended"),
+                Err(error) => assert!(!error.is_fatal(), "{error}"),
+            },
+            () = std::future::ready(()) => return,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_that_has_begun_has_to_end_in_time() {
+    let limit = Duration::from_secs(30);
+    let (mut near, far) = duplex(64);
+    let (mut source, _) = Lines::new(far, tokio::io::sink()).message_timeout(limit).split();
+    tokio::spawn(async move {
+        tokio::time::sleep(10 * limit).await;
+        near.write_all(b"{}\n{").await.unwrap();
+        loop {
+            tokio::time::sleep(limit / 4).await;
+            near.write_all(b" ").await.unwrap();
+        }
+    });
+    assert_eq!(source.receive().await.unwrap().unwrap(), "{}", "one that is idle is not hurried");
+    let begun = Instant::now();
+    let error = source.receive().await.unwrap_err();
+    assert!(matches!(error, ReceiveError::TimedOut { limit: told } if told == limit), "{error:?}");
+    assert!(error.is_fatal());
+    assert_eq!(
+        (error.to_string().as_str(), begun.elapsed()),
+        ("a message was not complete within 30s", limit)
+    );
+    assert!(source.receive().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_is_not_written_stays_charged() {
+    let ledger = Ledger::root(Ceilings::NONE);
+    let (near, mut far) = duplex(1000);
+    let (_, mut sink) = Lines::new(empty(), near).split();
+    sink.charge_to(&ledger);
+    let sending = tokio::spawn(async move { sink.send(vec![b'x'; LARGE].into()).await.map(|()| sink) });
+    tokio::task::yield_now().await;
+    assert_eq!(ledger.used_bytes(), LARGE);
+    tokio::io::AsyncReadExt::read_exact(&mut far, &mut vec![0; LARGE + 1]).await.unwrap();
+    let _sink = sending.await.unwrap().unwrap();
+    assert_eq!(ledger.used_bytes(), 0);
 }

@@ -1,6 +1,7 @@
 use std::io::ErrorKind;
 
 use bytes::Bytes;
+use toolwire_transport::ledger::{Ceilings, Ledger};
 use toolwire_transport::memory::{self, BYTES, MESSAGES};
 use toolwire_transport::{Duplex, Sink, Source};
 
@@ -40,6 +41,30 @@ async fn a_direction_is_bounded_in_bytes() {
     source.receive().await.unwrap().unwrap();
     let huge = Bytes::from(vec![b'x'; 3 * BYTES]);
     assert_eq!(accepted_without_waiting(&mut sink, huge).await, 1);
+}
+
+#[tokio::test]
+async fn what_waits_is_charged_and_bounded_by_what_may_be_held() {
+    const LARGE: usize = 100_000;
+    let ledger = Ledger::root(Ceilings { bytes: ("held_bytes", 2 * LARGE), ..Ceilings::NONE });
+    let (left, right) = memory::pair();
+    let (mut left_source, mut left_sink) = left.split();
+    let (mut right_source, mut right_sink) = right.split();
+    // The one end is a server's.
+    right_source.charge_to(&ledger);
+    right_sink.charge_to(&ledger);
+    let large = Bytes::from(vec![b'x'; LARGE]);
+    assert_eq!(accepted_without_waiting(&mut left_sink, large.clone()).await, 3);
+    assert_eq!(accepted_without_waiting(&mut right_sink, large).await, 1);
+    assert_eq!(ledger.used_bytes(), 4 * LARGE);
+    left_source.receive().await.unwrap().unwrap();
+    assert_eq!(ledger.used_bytes(), 3 * LARGE);
+    // Small ones pass whatever is held.
+    assert!(accepted_without_waiting(&mut right_sink, Bytes::from_static(b"{}")).await > 1);
+    for _ in 0..3 {
+        right_source.receive().await.unwrap().unwrap();
+    }
+    assert_eq!(ledger.used_bytes(), 0);
 }
 
 #[tokio::test]

@@ -4,11 +4,14 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net as blocking;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use toolwire_transport::{Duplex, Listener, Source, UnixSocket};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::Instant;
+use toolwire_transport::unix::DEFAULT_MESSAGE_TIMEOUT;
+use toolwire_transport::{Duplex, Listener, ReceiveError, Source, UnixSocket};
 
 use crate::{receive_many, send_many};
 
@@ -131,4 +134,35 @@ async fn a_long_line_and_a_cut_one_end_as_they_do_on_a_pipe() {
     assert_eq!(source.receive().await.unwrap(), Some(Bytes::from_static(b"{}")));
     assert_eq!(source.receive().await.unwrap(), Some(Bytes::from_static(b"{\"cut")));
     assert_eq!(source.receive().await.unwrap(), None);
+}
+
+/// Begins a message and waits for what becomes of it.
+async fn unfinished(mut peer: UnixStream, connection: impl Duplex) -> Duration {
+    let begun = Instant::now();
+    peer.write_all(b"{").await.unwrap();
+    let (mut source, _sink) = connection.split();
+    match source.receive().await.unwrap_err() {
+        ReceiveError::TimedOut { limit } => assert_eq!(begun.elapsed().as_secs(), limit.as_secs()),
+        error => panic!("{error:?}"),
+    }
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_never_complete_ends_the_connection_on_either_side() {
+    let default = UnixSocket::new(path());
+    let patient = default.clone().message_timeout(2 * DEFAULT_MESSAGE_TIMEOUT);
+    for (socket, times) in [(default, 1), (patient, 2)] {
+        let mut listener = socket.listen().await.unwrap();
+        let (near, far) = tokio::join!(UnixStream::connect(socket.path()), listener.accept());
+        let server = unfinished(near.unwrap(), far.unwrap()).await;
+        drop(listener);
+        let listener = UnixListener::bind(socket.path()).unwrap();
+        let (near, far) = tokio::join!(socket.connect(), listener.accept());
+        let client = unfinished(far.unwrap().0, near.unwrap()).await;
+        for time in [server, client] {
+            assert_eq!(time.as_secs(), times * DEFAULT_MESSAGE_TIMEOUT.as_secs());
+        }
+        fs::remove_file(socket.path()).unwrap();
+    }
 }

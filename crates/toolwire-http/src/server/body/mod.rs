@@ -93,6 +93,11 @@ impl Body {
         self.ready.len() + self.waiting as usize
     }
 
+    /// The content that is there already.
+    pub(crate) fn ready(&self) -> &Bytes {
+        &self.ready
+    }
+
     /// Keeps a charge until the whole of it was taken, or nobody wants it any more.
     pub(crate) fn keep_charge(&mut self, charge: Charge) {
         self.charge = Some(Box::new(charge));

@@ -34,7 +34,7 @@ pub(super) struct Exchanges {
 impl Exchanges {
     /// Serves a request of HTTP/1.
     pub(super) fn one(&self, request: Request<Incoming>) -> Answering {
-        let open = self.activity.request(!request.body().is_end_stream());
+        let open = self.activity.request();
         self.start(open, request.map(|body| RequestBody { body, activity: self.activity.clone() }))
     }
 
@@ -76,7 +76,7 @@ impl Future for Answering {
     }
 }
 
-/// The body of a request of HTTP/1, which tells when all of it has come.
+/// The body of a request of HTTP/1, which notices that the client has closed its side in the middle of it.
 pub(super) struct RequestBody {
     body: Incoming,
     activity: Activity,
@@ -90,11 +90,12 @@ impl HttpBody for RequestBody {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(task));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.activity.has_read();
+        let frame = Pin::new(&mut self.body).poll_frame(task);
+        if frame.is_pending() && self.activity.body_waits() {
+            // The connection is polled by the same task, and is told of the end now.
+            task.waker().wake_by_ref();
         }
-        Poll::Ready(frame)
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

@@ -280,3 +280,39 @@ async fn a_stream_that_is_not_taken_is_reset_and_the_others_go_on() {
     assert!(start.elapsed().as_secs() >= 70);
     assert_eq!(call2(&mut sender, "quick").await.status(), StatusCode::OK);
 }
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_come_together_with_the_end_of_their_client_are_answered() {
+    let endpoint = Endpoint::new();
+    let quick = call("quick");
+    let events = quick.replace("Accept: application/json", "Accept: text/event-stream");
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let legacy = format!(
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{hello}",
+        hello.len(),
+    );
+    let refused = quick.replace("application/json\r\nAccept", "text/plain\r\nAccept");
+    let broken = quick.replace("Content-Length: ", "Content-Length: 9");
+    for (said, statuses) in [
+        (quick.clone(), &["200"][..]),
+        (call("slow"), &["200"]),
+        (events.clone(), &["200"]),
+        (legacy.clone(), &["200"]),
+        (refused.clone(), &["415"]),
+        ([&*quick, &legacy, &events, &refused, &quick].concat(), &["200", "200", "200", "415", "200"]),
+        (broken, &[]),
+    ] {
+        let (mut peer, ours) = duplex(64 * 1024);
+        peer.write_all(said.as_bytes()).await.unwrap();
+        peer.shutdown().await.unwrap();
+        let start = Instant::now();
+        let serving = endpoint.serve(ours);
+        let mut heard = String::new();
+        peer.read_to_string(&mut heard).await.unwrap();
+        let answers: Vec<_> = heard.split("HTTP/1.1 ").skip(1).filter_map(|answer| answer.get(..3)).collect();
+        // Half a request may be told so, and is not waited for.
+        assert!(answers == statuses || (statuses.is_empty() && answers == ["400"]), "{said}\n{heard}");
+        assert!(start.elapsed().as_secs() <= 41, "{said}");
+        serving.await.unwrap();
+    }
+}

@@ -6,8 +6,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::headers::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 
 /// What a header that is duplicated or has other than visible characters is taken for: a text that equals nothing.
-/// Two readers could understand different things by it.
-pub(super) const UNREADABLE: &str = "\0";
+/// Two readers could understand different things by it. It is for comparisons, and has no place in a message.
+pub(crate) const UNREADABLE: &str = "\0";
+
 /// The headers of a request that this endpoint looks at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head<'a> {

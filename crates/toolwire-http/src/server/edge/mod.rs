@@ -22,8 +22,7 @@ use toolwire_protocol::RpcError;
 
 use super::{Body, config::HttpConfig, response};
 
-pub(crate) use head::Head;
-use head::UNREADABLE;
+pub(crate) use head::{Head, UNREADABLE};
 
 /// The checks, ready to be made.
 #[derive(Debug)]

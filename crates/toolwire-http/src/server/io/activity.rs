@@ -27,8 +27,10 @@ pub(crate) struct Activity(Arc<Mutex<State>>);
 struct State {
     /// How many requests have come and are not answered.
     open: usize,
-    /// Whether the body of the last request has not come as a whole. HTTP/1 only, which has one at a time.
-    reading: bool,
+    /// Whether the client of an HTTP/1 connection has closed its side.
+    half_closed: bool,
+    /// Whether the body of the last request is incomplete for that reason. HTTP/1 only, which has one at a time.
+    broken_off: bool,
     /// Whether the peer has to take something before more can be written. That has a clock of its own.
     stalled: bool,
     /// When the last request was answered or the last stall ended, or else when the connection began.
@@ -69,7 +71,8 @@ impl Activity {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             open: 0,
-            reading: false,
+            half_closed: false,
+            broken_off: false,
             stalled: false,
             since: Instant::now(),
             streams: BTreeMap::new(),
@@ -78,23 +81,29 @@ impl Activity {
         })))
     }
 
-    /// A request of HTTP/1 has come. Its body may still be on its way, if it is `reading`.
-    pub(crate) fn request(&self, reading: bool) -> OpenRequest {
+    /// A request of HTTP/1 has come.
+    pub(crate) fn request(&self) -> OpenRequest {
         let mut state = self.lock();
         state.open += 1;
-        state.reading = reading;
+        state.broken_off = false;
         OpenRequest { activity: self.clone(), stream: None }
     }
 
-    /// The body of a request of HTTP/1 has come as a whole.
-    pub(crate) fn has_read(&self) {
-        self.lock().reading = false;
+    /// The client of an HTTP/1 connection has closed its side. Returns `true` while it may still wait for an answer, or for
+    /// the rest of one that is `unwritten`: unless it broke off in the middle of a request.
+    pub(crate) fn half_closed(&self, unwritten: bool) -> bool {
+        let mut state = self.lock();
+        state.half_closed = true;
+        !state.broken_off && (unwritten || state.open > 0 && state.streams.is_empty())
     }
 
-    /// Whether the client of an HTTP/1 connection has said all it has to, and waits for an answer.
-    pub(crate) fn owes_answer(&self) -> bool {
-        let state = self.lock();
-        state.open > 0 && state.streams.is_empty() && !state.reading
+    /// The body of a request of HTTP/1 has nothing to give for now. Returns `true` once if it never will, because the client
+    /// has closed its side: the HTTP implementation looks for the end only when it has handed over everything before it.
+    pub(crate) fn body_waits(&self) -> bool {
+        let mut state = self.lock();
+        let news = state.half_closed && !state.broken_off;
+        state.broken_off = state.half_closed;
+        news
     }
 
     /// A request of HTTP/2 has come. [`Self::started`] says next which task serves it.
@@ -252,7 +261,7 @@ mod tests {
         let requests = async {
             for number in 0..3 {
                 sleep(Duration::from_secs(20)).await;
-                drop(if number == 1 { activity.stream() } else { activity.request(false) });
+                drop(if number == 1 { activity.stream() } else { activity.request() });
             }
         };
         tokio::join!(requests, activity.idle(PATIENCE));
@@ -262,7 +271,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_not_idle_while_a_request_is_open_or_the_peer_does_not_read() {
         let activity = Activity::new();
-        let open = activity.request(false);
+        let open = activity.request();
         assert!(timeout(LONG, activity.idle(PATIENCE)).await.is_err());
         activity.stalled();
         drop(open);
@@ -290,7 +299,7 @@ mod tests {
             let _request = request;
             pending::<()>().await;
         };
-        let (stuck, lively) = (activity.stream(), activity.request(false));
+        let (stuck, lively) = (activity.stream(), activity.request());
         let start = Instant::now();
         stuck.waits();
         stuck.moves();
@@ -339,16 +348,22 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_owed_once_the_request_is_complete() {
+    fn an_answer_is_owed_unless_the_request_broke_off() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _guard = runtime.enter();
         let activity = Activity::new();
-        assert!(!activity.owes_answer());
-        let open = activity.request(true);
-        assert!(!activity.owes_answer());
-        activity.has_read();
-        assert!(activity.owes_answer());
+        let open = activity.request();
+        assert!(!activity.body_waits(), "it may still come");
+        assert!(activity.half_closed(false));
         drop(open);
-        assert!(!activity.owes_answer());
+        assert!(!activity.half_closed(false));
+        assert!(activity.half_closed(true));
+        let open = activity.request();
+        assert!(activity.half_closed(false));
+        assert_eq!([(); 3].map(|()| activity.body_waits()), [true, false, false]);
+        assert!(!activity.half_closed(false) && !activity.half_closed(true));
+        drop(open);
+        let _next = activity.request();
+        assert!(activity.half_closed(false) && activity.body_waits(), "each request is a new one");
     }
 }

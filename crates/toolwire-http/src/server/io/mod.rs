@@ -24,8 +24,9 @@ const ECHO_TIME: Duration = Duration::from_millis(500);
 
 /// A stream with a clock that the HTTP implementation does not have, for a peer that takes nothing of what is written.
 ///
-/// It also hides from HTTP/1 that the peer has closed its side, as long as that peer waits for an answer: it may have
-/// nothing more to say, and still read. Whether it has gone altogether shows when something is written.
+/// It also hides from HTTP/1 that the peer has closed its side, as long as that peer waits for an answer, or has not taken
+/// all of one: it may have nothing more to say, and still read. Whether it has gone altogether shows when something is
+/// written.
 pub(crate) struct TimedIo<S> {
     stream: S,
     /// Is told when the peer does not read.
@@ -79,10 +80,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TimedIo<S> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(task, buf))?;
         let ended = buf.filled().len() == before && buf.remaining() > 0;
-        if !ended || !this.activity.owes_answer() {
+        if !ended || !this.activity.half_closed(this.stalled.is_some()) {
             return Poll::Ready(Ok(()));
         }
-        this.half_closed = true;
+        if !this.half_closed {
+            this.half_closed = true;
+            // A request that waits for more of its body looks again, and finds that nothing more will come.
+            task.waker().wake_by_ref();
+        }
         if let Some(echo) = &mut this.echo
             && echo.as_mut().poll(task).is_ready()
         {

@@ -79,10 +79,7 @@ impl SessionLookup {
 impl LegacyEndpoint {
     /// An endpoint that keeps its events in `log`, or else in memory.
     pub(crate) fn new(server: Server, config: Arc<HttpConfig>, log: Option<Arc<dyn EventLog>>) -> Self {
-        let log = log.unwrap_or_else(|| {
-            let charge = server.ledger().empty_charge(Account::EventBytes);
-            Arc::new(MemoryEventLog::charged(EventLogLimits::of(&config.limits), charge))
-        });
+        let log = log.unwrap_or_else(|| Arc::new(MemoryEventLog::new(EventLogLimits::of(&config.limits))));
         let sessions = Sessions::new(config.limits.clone(), log);
         Self { server, config, sessions, reconnects: PendingReconnects::default() }
     }
@@ -136,6 +133,30 @@ impl LegacyEndpoint {
                 })))
             }
             Prepared::Refused(denial) => ControlFlow::Break(denial.response(Some(&id))),
+        }
+    }
+
+    /// Ends a session of a caller that has its share of them, if one may go, so that it can have a new one. Returns `true` if
+    /// it has done so; the place is free once the tasks of that session have ended.
+    pub(crate) fn makes_room_for(&self, caller: &Ledger) -> bool {
+        // Callers that cannot be told apart are counted on the topmost ledger, and none of them has a share.
+        self.config.legacy == Legacy::Sessions
+            && caller.parent().is_some()
+            && self.has_share_of_sessions(caller)
+            && self.sessions.make_room_for(caller)
+    }
+
+    /// Returns `true` if a caller has as many sessions as it may.
+    pub(crate) fn has_share_of_sessions(&self, caller: &Ledger) -> bool {
+        caller.used(Account::Sessions) >= self.server.limits().sessions_per_caller
+    }
+
+    /// Ends the session that a response opens, if it does so, because the response is not sent.
+    #[cold]
+    pub(crate) fn take_back(&self, response: &Response<Body>) {
+        let id = response.headers().get(SESSION_ID).and_then(|id| SessionId::parse(id.as_bytes()));
+        if let Some(id) = id {
+            self.sessions.remove(&id);
         }
     }
 

@@ -52,6 +52,8 @@ struct State {
     phase: Phase,
     /// Answers that came before it was clear how they leave.
     answers: Vec<Bytes>,
+    /// The bytes of those that wait for the others of a batch.
+    charge: Option<Charge>,
     /// What the caller lacks, where that is the only answer.
     lack: Option<Box<Lack>>,
     /// How many are still to come.
@@ -81,7 +83,14 @@ impl PostResponse {
         ledger: &Ledger,
         batch: Option<Charge>,
     ) -> Arc<Self> {
-        let state = State { phase: Phase::Waiting, answers: Vec::new(), lack: None, open, owned: Vec::new() };
+        let state = State {
+            phase: Phase::Waiting,
+            answers: Vec::new(),
+            charge: None,
+            lack: None,
+            open,
+            owned: Vec::new(),
+        };
         let post = Self {
             session,
             format,
@@ -143,10 +152,10 @@ impl PostResponse {
             let mut state = self.lock();
             match &state.phase {
                 Phase::Waiting => {
-                    state.answers.push(answer);
+                    state.keep(answer, self.format.batch.then_some(&self.ledger));
                     return self.close_one(state);
                 }
-                Phase::Streaming(stream, _) => (Arc::clone(stream), std::mem::take(&mut state.answers)),
+                Phase::Streaming(stream, _) => (Arc::clone(stream), state.take_answers()),
                 Phase::Json | Phase::Abandoned => return self.close_one(state),
             }
         };
@@ -159,13 +168,15 @@ impl PostResponse {
 
     /// There will be no answer to one of the requests, because it was cancelled.
     pub(super) async fn withdraw(&self) {
-        let (stream, early) = match &mut *self.lock() {
-            State { phase: Phase::Streaming(stream, _), answers, .. } => {
-                (Some(Arc::clone(stream)), std::mem::take(answers))
-            }
-            _ => (None, Vec::new()),
+        let early = {
+            let mut state = self.lock();
+            let stream = match &state.phase {
+                Phase::Streaming(stream, _) => Some(Arc::clone(stream)),
+                _ => None,
+            };
+            stream.map(|stream| (stream, state.take_answers()))
         };
-        if let Some(stream) = stream {
+        if let Some((stream, early)) = early {
             for answer in early {
                 stream.send_answer(answer).await;
             }
@@ -252,7 +263,7 @@ impl PostResponse {
                     None => response::empty(StatusCode::INTERNAL_SERVER_ERROR),
                 };
             }
-            Phase::Waiting | Phase::Json | Phase::Abandoned => std::mem::take(&mut state.answers),
+            Phase::Waiting | Phase::Json | Phase::Abandoned => state.take_answers(),
         };
         let lack = state.lack.take();
         drop(state);
@@ -267,6 +278,25 @@ impl PostResponse {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Keeps an answer until it is clear how it leaves. That of a batch is charged to `ledger`, because it may wait for the
+    /// slowest of its requests.
+    fn keep(&mut self, mut answer: Bytes, ledger: Option<&Ledger>) {
+        if let Some(ledger) = ledger.filter(|_| answer.len() > response::LIGHT_BYTES) {
+            let charge = self.charge.get_or_insert_with(|| ledger.empty_charge(Account::AnswerBytes));
+            if let Err(reached) = charge.grow(answer.len()) {
+                answer = response::no_room(&answer, &reached);
+            }
+        }
+        self.answers.push(answer);
+    }
+
+    fn take_answers(&mut self) -> Vec<Bytes> {
+        self.charge = None;
+        std::mem::take(&mut self.answers)
     }
 }
 

@@ -13,7 +13,11 @@ use toolwire_server::{
     Context, Limits, PrincipalKey,
     engine::{Delivery, Refusal, Requests, Session},
 };
-use toolwire_transport::{BoxFuture, internal::AbortOnDrop, ledger::Account};
+use toolwire_transport::{
+    BoxFuture,
+    internal::AbortOnDrop,
+    ledger::{Account, Ledger},
+};
 
 use super::{
     event_log::EventLog,
@@ -83,6 +87,11 @@ impl HttpSession {
 
     pub(super) fn belongs_to(&self, principal: Option<PrincipalKey>) -> bool {
         self.principal == principal
+    }
+
+    /// Whether it is counted against `caller`.
+    pub(super) fn is_of(&self, caller: &Ledger) -> bool {
+        self.session.ledger().parent() == Some(caller)
     }
 
     /// Keeps the session for the one it belongs to. Says whether it is still there to be kept.

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{task::AbortHandle, time::Instant};
 use toolwire_server::{Limits, PrincipalKey, engine::Session};
-use toolwire_transport::internal::QuickHash;
+use toolwire_transport::{internal::QuickHash, ledger::Ledger};
 
 use super::{event_log::EventLog, id::SessionId, session::HttpSession};
 use crate::server::HttpLimits;
@@ -20,14 +20,15 @@ use crate::server::HttpLimits;
 /// For how long a session must have been idle before another one may take its place.
 ///
 /// When the table is full, sessions that never finished their handshake go first; then those that were idle for
-/// longest, but none that was used within this time. If all of them were, new clients have to come back later.
+/// longest, but none that was used within this time. If all of them were, new clients have to come back later. When a
+/// caller has its share, that holds among its own sessions.
 pub(super) const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// How many sessions that may go are remembered from one search of a full table to the next, so that a crowd of new
+/// How many sessions that may go are remembered from one search to the next, so that a crowd of new
 /// clients does not have the whole table searched for each of them.
 const MAX_CANDIDATES: usize = 256;
 
-/// For how long a full table is not searched again after there was nobody to make room.
+/// For how long there is no other search after one that has found nothing.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often expired sessions are looked for, at least.
@@ -42,11 +43,20 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct Table {
     sessions: HashMap<SessionId, Arc<HttpSession>, QuickHash>,
-    /// Who may make room when the table is full, the first to go at the end.
-    candidates: Vec<SessionId>,
-    /// When nobody was found who may.
-    searched_in_vain: Option<Instant>,
+    /// For when the table is full.
+    room: Room,
+    /// For callers that have their share of it, until the sweeper comes by.
+    rooms: HashMap<Ledger, Room>,
     sweeper: Option<AbortHandle>,
+}
+
+/// Sessions that may make room for others.
+#[derive(Default)]
+struct Room {
+    /// Those that were found by the last search, the first to go at the end.
+    candidates: Vec<SessionId>,
+    /// The time of the last search, if it has found none.
+    searched_in_vain: Option<Instant>,
 }
 
 /// Why there is no new session.
@@ -78,7 +88,7 @@ impl Sessions {
         let mut gone = Vec::new();
         let mut table = self.lock();
         if table.sessions.len() >= self.limits.sessions {
-            gone = table.make_room(&self.limits);
+            gone = table.make_room(None, &self.limits);
         }
         let fits = table.sessions.len() < self.limits.sessions;
         if fits {
@@ -91,6 +101,14 @@ impl Sessions {
         drop(table);
         close(&gone);
         if fits { Ok(opened) } else { Err(Refused::Full) }
+    }
+
+    /// Ends a session of a caller that has its share of them, as [`EVICTABLE_AFTER`] says. Returns `false` if there is none
+    /// that may go.
+    pub(super) fn make_room_for(&self, caller: &Ledger) -> bool {
+        let gone = self.lock().make_room(Some(caller), &self.limits);
+        close(&gone);
+        gone.iter().any(|session| session.is_of(caller))
     }
 
     /// The session with this id, if it exists and is this principal's. Being asked for keeps it alive.
@@ -126,6 +144,7 @@ impl Sessions {
     fn sweep(&self) -> bool {
         let mut table = self.lock();
         let expired = table.take_expired(&self.limits);
+        table.rooms = HashMap::new();
         for session in table.sessions.values() {
             session.forget_ended(self.limits.event_timeout);
         }
@@ -161,27 +180,52 @@ impl Table {
             .collect()
     }
 
-    /// Makes room for one more, as [`EVICTABLE_AFTER`] says, and gives those who have to go.
-    fn make_room(&mut self, limits: &HttpLimits) -> Vec<Arc<HttpSession>> {
+    /// Makes room for one more session, of `caller` if there is one, as [`EVICTABLE_AFTER`] says, and gives those that have
+    /// to go.
+    fn make_room(&mut self, caller: Option<&Ledger>, limits: &HttpLimits) -> Vec<Arc<HttpSession>> {
+        let mut room = match caller {
+            Some(caller) => self.rooms.remove(caller).unwrap_or_default(),
+            None => std::mem::take(&mut self.room),
+        };
+        let gone = self.make_room_in(&mut room, caller, limits);
+        match caller {
+            // Without a sweeper there are no sessions, and nothing would take it out again.
+            Some(caller) if self.sweeper.is_some() => drop(self.rooms.insert(caller.clone(), room)),
+            Some(_) => {}
+            None => self.room = room,
+        }
+        gone
+    }
+
+    fn make_room_in(
+        &mut self,
+        room: &mut Room,
+        caller: Option<&Ledger>,
+        limits: &HttpLimits,
+    ) -> Vec<Arc<HttpSession>> {
         let now = Instant::now();
-        if let Some(gone) = self.take_candidate(now) {
+        if let Some(gone) = self.take_candidate(room, now) {
             return vec![gone];
         }
-        if self.searched_in_vain.is_some_and(|searched| now.duration_since(searched) < SEARCH_PAUSE) {
+        if room.searched_in_vain.is_some_and(|searched| now.duration_since(searched) < SEARCH_PAUSE) {
             return Vec::new();
         }
+        let counts = |session: &HttpSession| caller.is_none_or(|caller| session.is_of(caller));
         let mut gone = self.take_expired(limits);
-        if gone.is_empty() {
-            self.candidates = self.evictable(now);
-            gone.extend(self.take_candidate(now));
+        let mut found = gone.iter().any(|session| counts(session));
+        if !found {
+            room.candidates = self.evictable(counts, now);
+            let candidate = self.take_candidate(room, now);
+            found = candidate.is_some();
+            gone.extend(candidate);
         }
-        self.searched_in_vain = gone.is_empty().then_some(now);
+        room.searched_in_vain = (!found).then_some(now);
         gone
     }
 
     /// The first candidate that has not come back to life in the meantime.
-    fn take_candidate(&mut self, now: Instant) -> Option<Arc<HttpSession>> {
-        while let Some(id) = self.candidates.pop() {
+    fn take_candidate(&mut self, room: &mut Room, now: Instant) -> Option<Arc<HttpSession>> {
+        while let Some(id) = room.candidates.pop() {
             if self.sessions.get(&id).is_some_and(|session| evictable(session, now).is_some()) {
                 tracing::debug!(session = ?id, "a session made room for a new one");
                 return self.sessions.remove(&id);
@@ -190,9 +234,10 @@ impl Table {
         None
     }
 
-    fn evictable(&self, now: Instant) -> Vec<SessionId> {
+    fn evictable(&self, counts: impl Fn(&HttpSession) -> bool, now: Instant) -> Vec<SessionId> {
+        let sessions = self.sessions.iter().filter(|(_, session)| counts(session));
         let mut found: Vec<_> =
-            self.sessions.iter().filter_map(|(id, session)| Some((evictable(session, now)?, *id))).collect();
+            sessions.filter_map(|(id, session)| Some((evictable(session, now)?, *id))).collect();
         found.sort_unstable_by_key(|(order, _)| *order);
         found.truncate(MAX_CANDIDATES);
         found.into_iter().rev().map(|(_, id)| id).collect()

@@ -6,7 +6,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tokio::time::advance;
 use toolwire_protocol::Message;
-use toolwire_server::{Extensions, Server, tool};
+use toolwire_server::{Extensions, Limits, Server, tool};
+use toolwire_transport::ledger::Ceilings;
 
 use super::{
     endpoint::{LegacyEndpoint, SessionLookup},
@@ -16,7 +17,12 @@ use super::{
 use crate::server::{Body, HttpLimits, config::HttpConfig, edge::Head};
 
 fn endpoint(limits: HttpLimits) -> LegacyEndpoint {
-    let server = Server::builder("test", "1.0").tool(tool("echo", || async { "echo" })).build().unwrap();
+    endpoint_of(Limits::default(), limits)
+}
+
+fn endpoint_of(server: Limits, limits: HttpLimits) -> LegacyEndpoint {
+    let server = Server::builder("test", "1.0").limits(server).tool(tool("echo", || async { "echo" }));
+    let server = server.build().unwrap();
     LegacyEndpoint::new(server, Arc::new(HttpConfig { limits, ..HttpConfig::default() }), None)
 }
 
@@ -222,4 +228,23 @@ async fn a_session_remembers_only_so_many_streams() {
     advance(keep).await;
     session.forget_ended(keep);
     assert_eq!(session.streams(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_without_a_share_of_their_own_take_no_session_from_each_other() {
+    let limits = Limits { sessions_per_caller: 1, ..Limits::default() };
+    let endpoint = endpoint_of(limits, HttpLimits::default());
+    let sessions = [(); 3].map(|()| initialize(&endpoint).unwrap());
+    assert!(!endpoint.makes_room_for(endpoint.server.ledger()));
+    assert!(sessions.iter().all(|headers| is_known(&endpoint, headers)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_of_a_caller_while_there_are_no_sessions() {
+    let limits = Limits { sessions_per_caller: 0, ..Limits::default() };
+    let endpoint = endpoint_of(limits, HttpLimits::default());
+    let caller = endpoint.server.ledger().child(Ceilings::NONE);
+    assert!(!endpoint.makes_room_for(&caller));
+    let caller = { caller }.downgrade();
+    assert!(caller.is_gone());
 }

@@ -96,8 +96,8 @@ pub(crate) fn media_types(head: &Head<'_>, headers: &HeaderMap) -> Result<Accept
     if accepts.json || accepts.events { Ok(accepts) } else { Err(Unreadable::NotAcceptable) }
 }
 
-/// Reads a body to its end, and charges its bytes. One that says beforehand that it is too large is not read at all;
-/// one that says how large it is takes its room before it is read.
+/// Reads a body to its end, and charges its bytes as they come. One that says beforehand that it is too large is not read
+/// at all; for the rest an announcement is worth nothing, or it would take room that others need.
 pub(crate) async fn body<B>(
     body: B,
     limit: usize,
@@ -108,11 +108,9 @@ where
     B: HttpBody,
     B::Error: Into<BoxError>,
 {
-    let told = match usize::try_from(body.size_hint().lower()) {
-        Ok(told) if told <= limit => told,
-        _ => return Err(Unreadable::TooLarge { limit }),
-    };
-    charge.grow(told).map_err(Unreadable::Busy)?;
+    if !usize::try_from(body.size_hint().lower()).is_ok_and(|announced| announced <= limit) {
+        return Err(Unreadable::TooLarge { limit });
+    }
     let mut reading = pin!(collect(body, limit, charge));
     // Most bodies come along with their headers, and need no clock.
     if let Poll::Ready(read) = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await {
@@ -154,16 +152,14 @@ where
         if length > limit {
             return Err(Unreadable::TooLarge { limit });
         }
-        charge.grow(length.saturating_sub(charge.amount())).map_err(Unreadable::Busy)?;
+        charge.grow(data.len()).map_err(Unreadable::Busy)?;
         // A body that comes in one piece, as most do, is not copied.
         if first.is_empty() && whole.is_empty() {
             first = data;
             continue;
         }
         if whole.is_empty() {
-            // With room for what is announced, and at most for what is allowed, so that it does not move again.
-            let left = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
-            whole.reserve((first.len() + data.len()).saturating_add(left).min(limit));
+            whole.reserve(length);
             whole.extend_from_slice(&first);
         }
         whole.extend_from_slice(&data);

@@ -101,6 +101,42 @@ async fn a_body_is_charged_before_it_is_read_and_piece_by_piece() {
     assert_eq!(untold.amount(), 2);
 }
 
+/// A body that announces its length and gives nothing but its first bytes.
+struct Announced(Option<&'static [u8]>, u64);
+
+impl HttpBody for Announced {
+    type Data = Bytes;
+    type Error = &'static str;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+        match self.0.take() {
+            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(bytes))))),
+            None => Poll::Pending,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.1)
+    }
+}
+
+#[tokio::test]
+async fn an_announced_length_is_not_charged_before_its_bytes_come() {
+    for (first, expected) in [(None, 0), (Some(&b"ab"[..]), 2)] {
+        let ledger = Ledger::root(Ceilings { bytes: ("held_bytes", 5), ..Ceilings::NONE });
+        let mut announced = ledger.empty_charge(Account::RequestBytes);
+        let mut reading = pin!(body(Announced(first, 1000), 1000, TIME, &mut announced));
+        assert!(poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await.is_pending());
+        assert_eq!(ledger.used_bytes(), expected);
+    }
+    let mut none = charge(1000);
+    let too_large = body(Announced(None, 1001), 1000, TIME, &mut none).await;
+    assert_eq!(too_large, Err(Unreadable::TooLarge { limit: 1000 }));
+}
+
 #[tokio::test]
 async fn a_body_is_put_together() {
     let pieces = Pieces([Some(&b"ab"[..]), Some(b""), Some(b"c")].into());

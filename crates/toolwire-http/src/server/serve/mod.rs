@@ -14,7 +14,7 @@ use std::{
 };
 
 use tokio::{
-    net::{TcpListener, ToSocketAddrs},
+    net::{TcpListener, ToSocketAddrs, lookup_host},
     sync::oneshot,
 };
 use toolwire_server::Server;
@@ -74,7 +74,8 @@ impl HttpService {
     /// # Errors
     /// When the address cannot be listened on.
     pub async fn bind(server: Server, address: impl ToSocketAddrs) -> io::Result<Serve> {
-        let listener = TcpListener::bind(address).await?;
+        let addresses: Vec<SocketAddr> = lookup_host(address).await?.collect();
+        let listener = TcpListener::bind(&*addresses).await.map_err(|error| explain(&addresses, &error))?;
         let service = Self::builder(server).path(PATH).build().map_err(io::Error::other)?;
         Ok(service.serve(listener))
     }
@@ -89,6 +90,16 @@ impl HttpService {
             tls: None,
         }
     }
+}
+
+/// Returns the error with the addresses that were tried.
+fn explain(addresses: &[SocketAddr], error: &io::Error) -> io::Error {
+    let tried: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => "; end the program that uses it, or choose another port",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot listen on {}: {error}{remedy}", tried.join(", ")))
 }
 
 /// An endpoint that listens and is ready to be served: await it, or [`spawn`](Self::spawn) it.

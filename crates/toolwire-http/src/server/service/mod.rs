@@ -5,17 +5,17 @@ mod post;
 use std::{
     convert::Infallible,
     fmt,
-    future::Future,
+    future::{Future, ready},
     net::IpAddr,
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{Arc, Once},
     task::{Context, Poll},
 };
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use toolwire_protocol::RpcError;
 use toolwire_server::{CallerKey, Extensions, PrincipalKey, Server, engine::EndsAt};
-use toolwire_transport::ledger::{Account, Ledger};
+use toolwire_transport::ledger::{Account, Ledger, LimitReached};
 use tower_service::Service;
 
 use super::{
@@ -28,6 +28,7 @@ use super::{
     guard,
     legacy::LegacyEndpoint,
     pages::Pages,
+    peer::FindPeer,
     read::BoxError,
     response,
 };
@@ -39,14 +40,23 @@ use super::{
 /// from an origin that is allowed.
 ///
 /// ```
+/// use std::net::SocketAddr;
+///
+/// use axum::extract::ConnectInfo;
 /// use toolwire_http::server::HttpService;
 /// use toolwire_server::{Server, tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Server::builder("clock", "1.0").tool(tool("now", || async { "noon" })).build()?;
-/// let mcp = HttpService::builder(server).public_url("https://clock.example/mcp").build()?;
-/// let app: axum::Router = axum::Router::new().route_service("/mcp", mcp);
+/// let mcp = HttpService::builder(server)
+///     .public_url("https://clock.example/mcp")
+///     // Each client has its own share of what the server may hold.
+///     .peer_addr(|request| request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0))
+///     .build()?;
+/// let app = axum::Router::new().route_service("/mcp", mcp);
+/// let app = app.into_make_service_with_connect_info::<SocketAddr>();
+/// # let _ = app;
 /// # Ok(())
 /// # }
 /// ```
@@ -59,6 +69,9 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) legacy: LegacyEndpoint,
     guard: Option<Arc<dyn Guard>>,
+    peer: Option<FindPeer>,
+    /// Done once a request has come from nobody knows where.
+    nameless: Once,
     pages: Pages,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
@@ -69,7 +82,7 @@ pub(crate) struct Shared {
 impl HttpService {
     /// The endpoint of a server, with every setting at its default.
     pub fn new(server: Server) -> Self {
-        Self::assemble(server, HttpConfig::default(), Gate::local(), None, None, Pages::default())
+        Self::assemble(server, HttpConfig::default(), Gate::local(), None, None, None, Pages::default())
     }
 
     /// Starts to describe an endpoint.
@@ -83,6 +96,7 @@ impl HttpService {
         gate: Gate,
         event_log: Option<Arc<dyn EventLog>>,
         guard: Option<Arc<dyn Guard>>,
+        peer: Option<FindPeer>,
         pages: Pages,
     ) -> Self {
         let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
@@ -95,6 +109,8 @@ impl HttpService {
             websockets: super::upgrade::WebSockets::new(&config.limits),
             gate,
             guard,
+            peer,
+            nameless: Once::new(),
             pages,
             server,
             config,
@@ -145,7 +161,12 @@ impl HttpService {
         B::Error: Into<BoxError>,
     {
         // Shared from the start: they are large, and would be copied from one future to the next.
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(peer) = &self.0.peer
+            && !peer.note(&mut parts)
+        {
+            return Box::pin(ready(Ok(unknown_peer())));
+        }
         let (parts, shared) = (Arc::new(parts), Arc::clone(&self.0));
         Box::pin(async move { Ok(shared.handle(local, parts, body).await) })
     }
@@ -204,22 +225,27 @@ impl Shared {
     /// What is done with every response to a request that the gate has let pass.
     #[inline]
     fn sent(&self, parts: &mut Arc<Parts>, mut response: Response<Body>) -> Response<Body> {
+        self.charge(parts, &mut response);
         if self.config.cors == Cors::AllowedOrigins {
             cors::allow(parts.headers.get(header::ORIGIN).cloned(), &mut response);
         }
-        self.charge(parts, response.body_mut());
         response::complete(Arc::get_mut(parts).map(|parts| &mut parts.headers), &mut response);
         response
     }
 
-    /// Charges an answer to whoever has to take it. It cannot be refused any more, but what they ask for next can.
+    /// Charges an answer to the caller that has to take it. If there is no room for it, an error takes its place: what one
+    /// caller does not take must not be what another is refused for.
     #[inline]
-    fn charge(&self, parts: &Parts, body: &mut Body) {
-        let weight = body.weight();
-        if weight > LIGHT_BYTES {
-            let mut charge = self.caller(parts).empty_charge(Account::AnswerBytes);
-            charge.grow_unchecked(weight);
-            body.keep_charge(charge);
+    fn charge(&self, parts: &Parts, response: &mut Response<Body>) {
+        let weight = response.body().weight();
+        if weight > response::LIGHT_BYTES {
+            match self.caller(parts).charge(Account::AnswerBytes, weight) {
+                Ok(charge) => response.body_mut().keep_charge(charge),
+                Err(reached) => {
+                    self.legacy.take_back(response);
+                    *response = no_room(response.body(), &reached);
+                }
+            }
         }
     }
 
@@ -303,16 +329,36 @@ impl Shared {
 
     /// Whom a request is counted against: its principal, or else the address it comes from, where that is known.
     fn caller(&self, parts: &Parts) -> Ledger {
-        match caller_key(parts) {
-            Some(caller) => self.server.caller_ledger(caller),
-            None => self.server.ledger().clone(),
+        if let Some(caller) = caller_key(parts) {
+            return self.server.caller_ledger(caller);
+        }
+        self.nameless.call_once(|| self.warn_of_nameless());
+        self.server.ledger().clone()
+    }
+
+    fn warn_of_nameless(&self) {
+        if !self.config.behind_proxy {
+            tracing::warn!(
+                "requests do not say where they come from, so that one client may take the room of all; \
+                 say how to find out with HttpBuilder::peer_addr"
+            );
         }
     }
 }
 
-/// Answers that are no longer than this are not charged to anybody: what a request takes in a connection is as much, and
-/// a connection has only so many of them.
-const LIGHT_BYTES: usize = 1024;
+/// Refuses a request that could be counted against nobody.
+fn unknown_peer() -> Response<Body> {
+    tracing::error!(
+        "the function that was given to HttpBuilder::peer_addr does not find the address of a client"
+    );
+    let error = RpcError::internal("the server does not know where this request comes from");
+    response::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
+}
+
+fn no_room(body: &Body, reached: &LimitReached) -> Response<Body> {
+    let error = response::no_room(body.ready(), reached);
+    response::json(StatusCode::INTERNAL_SERVER_ERROR.as_u16(), error)
+}
 
 /// How much is attached to a request at most: itself, who sent it, and the stream of its answer.
 const ATTACHED: usize = 3;

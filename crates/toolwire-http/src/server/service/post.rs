@@ -10,7 +10,10 @@ use toolwire_protocol::{
     envelope::{EnvelopeFault, FaultKind},
     peek::{Peek, VersionField},
 };
-use toolwire_server::engine::{Arrival, Call, EncodedResponse, Incoming, RequestOrigin};
+use toolwire_server::{
+    Extensions,
+    engine::{Arrival, Call, EncodedResponse, Incoming, RequestOrigin},
+};
 use toolwire_transport::ledger::{Account, Charge, Ledger};
 
 use super::{
@@ -25,6 +28,9 @@ use super::{
     },
     Shared, attach, principal,
 };
+
+/// How many turns of the runtime a new session waits for the end of the one that makes room for it.
+const ROOM_TURNS: usize = 1000;
 
 impl Shared {
     /// What happens between the body and the handler happens in [`Self::message`], which is not a future: everything that
@@ -59,6 +65,21 @@ impl Shared {
             ControlFlow::Break(response) => response,
             ControlFlow::Continue(Asked::Modern(running)) => running.await,
             ControlFlow::Continue(Asked::Legacy(posted)) => posted.await,
+            ControlFlow::Continue(Asked::Session(opening)) => {
+                self.wait_for_room(&caller).await;
+                let (request, extensions) = &*opening;
+                self.legacy.initialize(request, principal(parts), &caller, extensions)
+            }
+        }
+    }
+
+    /// Waits until a session that made room is gone, which takes other tasks a turn, perhaps on other threads.
+    async fn wait_for_room(&self, caller: &Ledger) {
+        for _ in 0..ROOM_TURNS {
+            tokio::task::yield_now().await;
+            if !self.legacy.has_share_of_sessions(caller) {
+                return;
+            }
         }
     }
 
@@ -82,6 +103,9 @@ impl Shared {
             method: head.method.text(),
             name: head.name.text(),
         };
+        if view.protocol_version == Some(edge::UNREADABLE) {
+            return ControlFlow::Break(refuse_version(Some(&message)));
+        }
         let (legacy, session) = (found.view(), found.session());
         let inner = session.as_ref().map(|session| &session.session);
         match self.server.receive(message, &peek, Some(&view), legacy, inner) {
@@ -104,6 +128,9 @@ impl Shared {
             }
             Incoming::Initialize(request) => {
                 let extensions = attach(Arc::clone(parts));
+                if self.legacy.makes_room_for(posted.caller) {
+                    return ControlFlow::Continue(Asked::Session(Box::new((request, extensions))));
+                }
                 ControlFlow::Break(self.legacy.initialize(&request, principal, posted.caller, &extensions))
             }
             Incoming::Answered(answer) | Incoming::Unwanted(answer) => {
@@ -180,6 +207,9 @@ impl Shared {
         let principal = principal(parts);
         let found = self.legacy.find(head.session_id.bytes(), principal);
         let header = head.protocol_version.text();
+        if header == Some(edge::UNREADABLE) {
+            return refuse_version(None);
+        }
         let named = header.map(VersionField::of);
         let takes_batches = match found.view() {
             _ if named.as_ref().is_some_and(|version| version.has(Feature::StatelessRequests)) => false,
@@ -215,6 +245,21 @@ struct Posted<'a> {
 enum Asked {
     Modern(Responding),
     Legacy(PendingResponse),
+    /// A session, for which another one makes room. Boxed, because that is rare.
+    Session(Box<(ProtocolRequest, Extensions)>),
+}
+
+/// Refuses a message whose header MCP-Protocol-Version could be understood in two ways, or in none.
+fn refuse_version(message: Option<&Message>) -> Response<Body> {
+    let id = match message {
+        Some(Message::Request(request)) => Some(&request.id),
+        _ => None,
+    };
+    let fault = Fault::HeaderMismatch(
+        "MCP-Protocol-Version is repeated or has other than visible characters; send it once".into(),
+    );
+    let status = StatusCode::from_u16(fault.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+    response::error(status, id, &fault.rpc_error())
 }
 
 fn refuse_envelope(fault: &EnvelopeFault) -> Response<Body> {

@@ -9,7 +9,7 @@ mod memory;
 use std::{fmt, io};
 
 use bytes::Bytes;
-use toolwire_transport::BoxFuture;
+use toolwire_transport::{BoxFuture, ledger::Ledger};
 
 use super::id::{SessionId, StreamKey};
 
@@ -32,6 +32,26 @@ pub struct LoggedEvent {
 pub trait EventLog: fmt::Debug + Send + Sync + 'static {
     /// Keeps an event. It is sent when the future is done, and it is sent all the same when this fails.
     fn append<'a>(&'a self, stream: &'a StreamKey, event: LoggedEvent) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Keeps an event of a session whose bytes are on `ledger`, below that of its caller. A log that shares its room among
+    /// callers has use for it.
+    #[doc(hidden)]
+    fn append_charged<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        event: LoggedEvent,
+        ledger: &Ledger,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        let _ = ledger;
+        self.append(stream, event)
+    }
+
+    /// Lets go of events that are charged to `ledger` until so many bytes fit there, which are about to be sent on this
+    /// stream. Must not block.
+    #[doc(hidden)]
+    fn make_room(&self, stream: &StreamKey, bytes: usize, ledger: &Ledger) {
+        let _ = (stream, bytes, ledger);
+    }
 
     /// The events of this stream, and of no other, that come after `sequence`, in order.
     fn after<'a>(

@@ -17,13 +17,15 @@ use tokio::{
     time::Instant,
 };
 
-use toolwire_transport::ledger::Charge;
+use toolwire_protocol::{Message, Method};
+use toolwire_transport::ledger::{Account, Charge, Ledger, LimitReached};
 
 use super::{
     event_log::{EventLog, LoggedEvent},
     id::StreamKey,
     reconnects::PendingReconnect,
 };
+use crate::server::response::{self, LIGHT_BYTES};
 
 /// How many events may wait for a connection before the sender has to.
 const UNREAD_EVENTS: usize = 64;
@@ -39,6 +41,8 @@ pub(super) const STANDALONE: u64 = 0;
 pub(super) struct Stream {
     /// Where its events are kept; nowhere without a session.
     log: Option<(Arc<dyn EventLog>, StreamKey)>,
+    /// Whom its events are charged to.
+    ledger: Ledger,
     state: Mutex<State>,
     /// Held while an event is logged and laid out, so that they stay in order.
     writing: AsyncMutex<()>,
@@ -58,6 +62,8 @@ struct State {
     /// Events that are logged, and that the connection has not read.
     unread: VecDeque<LoggedEvent>,
     unread_bytes: usize,
+    /// The bytes of the event that the connection has read last, and may not have sent yet.
+    read_bytes: usize,
     /// The same bytes where others can see them.
     charge: Option<Charge>,
     /// Whether the connection is to end when it has read everything, although the stream goes on.
@@ -90,8 +96,9 @@ impl Stream {
     }
 
     fn new(log: Option<(Arc<dyn EventLog>, StreamKey)>, charge: Charge) -> Self {
+        let ledger = charge.ledger().clone();
         let state = State { charge: Some(charge), ..State::default() };
-        Self { log, state: Mutex::new(state), writing: AsyncMutex::default(), changed: Notify::new() }
+        Self { log, ledger, state: Mutex::new(state), writing: AsyncMutex::default(), changed: Notify::new() }
     }
 
     /// Its number; `None` when it cannot be resumed.
@@ -100,23 +107,58 @@ impl Stream {
     }
 
     /// Sends a message that may have to wait until the connection has read the ones before.
+    ///
+    /// If the client may not hold as much, the connection misses what a handler reports of its work. Everything else is sent
+    /// when the connection has read all before it: the stream goes on, because a client may not know how to resume it.
     pub(super) async fn send(&self, message: Bytes) {
         let _writing = self.writing.lock().await;
         self.wait_until(|state| !state.is_full()).await;
-        self.append(message).await;
+        let Some(event) = self.append(message, false).await else { return };
+        self.make_room(event.message.len());
+        let Some(event) = self.lay_out(event, false) else { return };
+        if is_report(&event.message) {
+            tracing::debug!("a message was dropped; the client holds as much as it may");
+            return;
+        }
+        self.wait_until(State::is_read).await;
+        self.lay_out(event, true);
     }
 
-    /// Sends a message for which there is always room: an answer.
+    /// Sends a message that does not wait: an answer. If the client may not hold as much, an error takes its place.
     pub(super) async fn send_answer(&self, message: Bytes) {
         let _writing = self.writing.lock().await;
-        self.append(message).await;
+        let room = match message.len() {
+            0..=LIGHT_BYTES => Ok(()),
+            bytes => self.room_for(bytes),
+        };
+        let message = match room {
+            Ok(()) => message,
+            Err(reached) => response::no_room(&message, &reached),
+        };
+        self.append(message, true).await;
     }
 
-    async fn append(&self, message: Bytes) {
+    /// Checks that the client may hold so much, for which older events may have to go.
+    fn room_for(&self, bytes: usize) -> Result<(), LimitReached> {
+        let charge = || self.ledger.charge(Account::AnswerBytes, bytes).map(drop);
+        charge().or_else(|_| {
+            self.make_room(bytes);
+            charge()
+        })
+    }
+
+    fn make_room(&self, bytes: usize) {
+        if let Some((log, key)) = &self.log {
+            log.make_room(key, bytes, &self.ledger);
+        }
+    }
+
+    /// Logs a message and lays it out, as [`Self::lay_out`] does.
+    async fn append(&self, message: Bytes, has_room: bool) -> Option<LoggedEvent> {
         let sequence = {
             let mut state = self.lock();
             if state.ended.is_some() {
-                return;
+                return None;
             }
             // Taken even if this future is dropped on the way: a number is never used twice.
             state.last += 1;
@@ -124,14 +166,16 @@ impl Stream {
         };
         let event = LoggedEvent { sequence, message };
         if let Some((log, key)) = &self.log
-            && let Err(error) = log.append(key, event.clone()).await
+            && let Err(error) = log.append_charged(key, event.clone(), &self.ledger).await
         {
             tracing::warn!(%error, "an event could not be kept; a client that is cut off will miss it");
         }
-        self.lay_out(event);
+        self.lay_out(event, has_room)
     }
 
-    fn lay_out(&self, event: LoggedEvent) {
+    /// Lays out an event for the connection, if there is one. Returns the event if there is no room for it; one that is said
+    /// to have room is taken in any case.
+    fn lay_out(&self, event: LoggedEvent, has_room: bool) -> Option<LoggedEvent> {
         let mut state = self.lock();
         if state.forgotten {
             drop(state);
@@ -140,9 +184,11 @@ impl Stream {
                 log.forget(&key.session);
             }
         } else if state.connected {
-            state.push_unread(event);
+            let refused = state.push_unread(event, has_room);
             state.wake_reader();
+            return refused;
         }
+        None
     }
 
     /// Nothing more will be sent; the connection ends when it has read everything.
@@ -212,6 +258,7 @@ impl Stream {
         if state.connection != connection {
             return Poll::Ready(Next::End);
         }
+        state.forget_read();
         if let Some(event) = state.pop_unread() {
             drop(state);
             self.changed.notify_waiters();
@@ -307,27 +354,46 @@ impl State {
             && (self.unread.len() >= UNREAD_EVENTS || self.unread_bytes >= UNREAD_BYTES)
     }
 
-    fn push_unread(&mut self, event: LoggedEvent) {
-        let bytes = event.message.len();
-        self.unread_bytes += bytes;
-        if let Some(charge) = &mut self.charge {
-            charge.grow_unchecked(bytes);
-        }
-        self.unread.push_back(event);
+    /// Whether the connection, if there is one, has read everything.
+    fn is_read(&self) -> bool {
+        self.ended.is_some() || !self.connected || self.unread.is_empty()
     }
 
+    fn push_unread(&mut self, event: LoggedEvent, has_room: bool) -> Option<LoggedEvent> {
+        let bytes = event.message.len();
+        if let Some(charge) = &mut self.charge {
+            if has_room {
+                charge.grow_unchecked(bytes);
+            } else if charge.grow(bytes).is_err() {
+                return Some(event);
+            }
+        }
+        self.unread_bytes += bytes;
+        self.unread.push_back(event);
+        None
+    }
+
+    /// Gives an event to the connection, which holds it until it asks for the next one.
     fn pop_unread(&mut self) -> Option<LoggedEvent> {
         let event = self.unread.pop_front()?;
-        let bytes = event.message.len();
-        self.unread_bytes -= bytes;
-        if let Some(charge) = &mut self.charge {
+        self.unread_bytes -= event.message.len();
+        self.read_bytes += event.message.len();
+        Some(event)
+    }
+
+    /// The connection has sent what it has read.
+    fn forget_read(&mut self) {
+        let bytes = std::mem::take(&mut self.read_bytes);
+        if let Some(charge) = &mut self.charge
+            && bytes > 0
+        {
             charge.shrink(bytes);
         }
-        Some(event)
     }
 
     fn clear_unread(&mut self) {
         while self.pop_unread().is_some() {}
+        self.forget_read();
         self.unread = VecDeque::new();
     }
 
@@ -336,6 +402,12 @@ impl State {
             reader.wake();
         }
     }
+}
+
+/// Whether a message only reports how a request comes along: its progress, or an entry of a log.
+fn is_report(message: &Bytes) -> bool {
+    let Ok(Message::Notification(message)) = Message::parse(message) else { return false };
+    matches!(message.method.known(), Some(Method::Progress | Method::LoggingMessage))
 }
 
 #[cfg(test)]

@@ -9,9 +9,13 @@ use crate::server::legacy::{
 use toolwire_transport::ledger::{Account, Ceilings, Ledger};
 
 fn stream() -> (Arc<Stream>, Arc<MemoryEventLog>) {
+    stream_on(&Ledger::root(Ceilings::NONE))
+}
+
+fn stream_on(ledger: &Ledger) -> (Arc<Stream>, Arc<MemoryEventLog>) {
     let log = Arc::new(MemoryEventLog::new(EventLogLimits::default()));
     let key = StreamKey { session: SessionId::random().unwrap(), stream: 1 };
-    let charge = Ledger::root(Ceilings::NONE).empty_charge(Account::AnswerBytes);
+    let charge = ledger.empty_charge(Account::AnswerBytes);
     (Stream::logged(Arc::clone(&log) as Arc<dyn EventLog>, key, charge), log)
 }
 
@@ -134,4 +138,122 @@ async fn what_is_logged_after_the_session_went_is_forgotten() {
     log.forget(&key.session);
     stream.send(message(2)).await;
     assert_eq!(log.sessions(), 0);
+}
+
+fn small_ledger() -> Ledger {
+    Ledger::root(Ceilings { bytes: ("held_bytes_per_caller", 10_000), ..Ceilings::NONE })
+}
+
+#[tokio::test]
+async fn what_a_connection_has_read_is_charged_until_it_asks_for_more() {
+    let ledger = small_ledger();
+    let stream = Stream::fleeting(ledger.empty_charge(Account::AnswerBytes));
+    let connection = stream.connect();
+    for _ in 0..2 {
+        stream.send(vec![b'x'; 3000].into()).await;
+    }
+    for held in [6000, 3000] {
+        next(&stream, connection).await.unwrap();
+        assert_eq!(ledger.used_bytes(), held);
+    }
+    stream.disconnect(connection);
+    assert_eq!(ledger.used_bytes(), 0);
+}
+
+/// A log entry.
+fn report(bytes: usize) -> Bytes {
+    let text = "x".repeat(bytes);
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":"{text}"}}}}"#).into()
+}
+
+fn question(bytes: usize) -> Bytes {
+    let text = "x".repeat(bytes);
+    format!(r#"{{"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{{"message":"{text}"}}}}"#)
+        .into()
+}
+
+fn answer(bytes: usize) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"x":"{}"}}}}"#, "x".repeat(bytes)).into()
+}
+
+#[tokio::test]
+async fn a_connection_without_room_misses_reports_and_gets_questions_and_the_answer() {
+    for is_logged in [false, true] {
+        let ledger = small_ledger();
+        let _held = ledger.charge(Account::AnswerBytes, 10_000).unwrap();
+        let stream = if is_logged {
+            stream_on(&ledger).0
+        } else {
+            Stream::fleeting(ledger.empty_charge(Account::AnswerBytes))
+        };
+        let connection = stream.connect();
+        for bytes in [10, 3000] {
+            stream.send(report(bytes)).await;
+            stream.send(question(bytes)).await;
+            assert_eq!(next(&stream, connection).await.unwrap().message, question(bytes));
+        }
+        stream.send_answer(answer(10)).await;
+        stream.send_answer(answer(6000)).await;
+        stream.end();
+        assert_eq!(next(&stream, connection).await.unwrap().message, answer(10));
+        let error = next(&stream, connection).await.unwrap().message;
+        assert!(String::from_utf8_lossy(&error).contains("held_bytes_per_caller"), "{error:?}");
+        assert!(next(&stream, connection).await.is_none());
+        assert_eq!(ledger.used(Account::AnswerBytes), 10_000);
+    }
+}
+
+#[tokio::test]
+async fn without_room_a_question_waits_until_the_one_before_is_read() {
+    let ledger = small_ledger();
+    let _held = ledger.charge(Account::AnswerBytes, 10_000).unwrap();
+    let stream = Stream::fleeting(ledger.empty_charge(Account::AnswerBytes));
+    let connection = stream.connect();
+    assert_eq!(fill(&stream, &question(10)).await, 1);
+    next(&stream, connection).await.unwrap();
+    assert_eq!(fill(&stream, &question(10)).await, 1);
+    // Nobody waits for a connection that is gone.
+    stream.disconnect(connection);
+    stream.send(question(10)).await;
+}
+
+#[tokio::test]
+async fn events_that_are_kept_make_room_for_those_that_are_sent() {
+    let ledger = small_ledger();
+    let (stream, log) = stream_on(&ledger);
+    let connection = stream.connect();
+    for sequence in 1..=100 {
+        stream.send(report(300)).await;
+        assert_eq!(next(&stream, connection).await.unwrap().sequence, sequence);
+    }
+    assert!(log.bytes() > 5000, "{}", log.bytes());
+    stream.send_answer(answer(6000)).await;
+    assert_eq!(next(&stream, connection).await.unwrap().message, answer(6000));
+}
+
+#[tokio::test]
+async fn an_answer_for_a_client_that_is_away_and_has_no_room_is_kept_as_an_error() {
+    let ledger = small_ledger();
+    let _held = ledger.charge(Account::AnswerBytes, 10_000).unwrap();
+    let (stream, log) = stream_on(&ledger);
+    stream.send_answer(answer(6000)).await;
+    stream.end();
+    assert!(Reader::resume(Arc::clone(&stream), 0).await.is_ok());
+    assert!(log.bytes() > 0 && ledger.used_bytes() == 10_000 + log.bytes());
+}
+
+#[tokio::test]
+async fn an_answer_for_which_there_is_no_room_becomes_an_error_that_says_so() {
+    let ledger = small_ledger();
+    let stream = Stream::fleeting(ledger.empty_charge(Account::AnswerBytes));
+    let connection = stream.connect();
+    for _ in 0..2 {
+        stream.send_answer(answer(6000)).await;
+    }
+    assert_eq!(next(&stream, connection).await.unwrap().message, answer(6000));
+    let error = next(&stream, connection).await.unwrap().message;
+    let error: serde_json::Value = serde_json::from_slice(&error).unwrap();
+    assert_eq!((&error["id"], &error["error"]["code"]), (&7.into(), &(-32603).into()));
+    assert_eq!(error["error"]["data"]["limit"], "held_bytes_per_caller");
+    assert!(ledger.used_bytes() < 1000, "{}", ledger.used_bytes());
 }
