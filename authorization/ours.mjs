@@ -73,20 +73,30 @@ export async function ours({ signed, bound, opaque, brief, person, programs, fol
     await says((await somebody('bob'))(signed.url, 'paste', 'whoami'), 'bob: notes:read');
   });
   await check('a program that nobody sits at asks as itself', async () => {
-    await says((await somebody('nobody'))(signed.url, 'robot', 'whoami', 'write:hi'), 'robot: notes:read', 'robot: hi');
+    const robot = (await somebody('nobody'))(signed.url, 'robot', 'whoami', 'write:hi', { ISSUER: signed.provider.issuer });
+    await says(robot, 'robot: notes:read', 'robot: hi');
     assert.ok(signed.provider.asked('/token', ROBOT).length > 0);
+  });
+  await check('a server that names another issuer gets nothing of a program that nobody sits at', async () => {
+    const before = bound.provider.asked('/token').length;
+    const { failed } = await (await somebody('nobody'))(bound.url, 'robot', { ISSUER: signed.provider.issuer });
+    assert.equal(failed?.kind, 'IssuerChanged', JSON.stringify(failed));
+    assert.equal(bound.provider.asked('/token').length, before);
   });
   await check('a program of a platform hands in the token of that platform', async () => {
     const claims = { iss: bound.provider.issuer, sub: 'a pod', aud: signed.provider.issuer, exp: soon() };
     signed.provider.trust(bound.provider.issuer, bound.provider.publicKey);
     const ASSERTION = await bound.provider.sign(claims);
-    await says((await somebody('nobody'))(signed.url, 'workload', 'whoami', { ASSERTION }), 'a pod: notes:read');
+    const pod = await somebody('nobody');
+    const ISSUER = signed.provider.issuer;
+    await says(pod(signed.url, 'workload', 'whoami', { ASSERTION, ISSUER }), 'a pod: notes:read');
   });
   await check('the login at a company is one at the server', async () => {
     const IDP = bound.provider.issuer;
     const ASSERTION = await bound.provider.sign({ iss: IDP, sub: 'bob', aud: 'desk-idp', exp: soon() }, { typ: 'JWT' });
     const desk = await somebody('nobody');
-    await says(desk(signed.url, 'enterprise', 'audit', { IDP, ASSERTION }), 'nothing was found');
+    const ISSUER = signed.provider.issuer;
+    await says(desk(signed.url, 'enterprise', 'audit', { IDP, ASSERTION, ISSUER }), 'nothing was found');
   });
   await check('where tokens have to be bound to a key, they are', async () => {
     const carol = await somebody('alice');

@@ -75,7 +75,7 @@ fn read(response: &Response) {
     if let Ok(assertion) = token::accept_exchange(response) {
         assert!(!assertion.is_empty());
     }
-    if let Ok((code, _)) = device::accept(response, &server, now) {
+    if let Ok((code, _)) = device::accept(response, &server, &asked, &server, now) {
         assert!(code.user_code.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
     }
 }

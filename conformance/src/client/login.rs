@@ -4,8 +4,9 @@
 
 use std::future::{self, Ready};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use http::header::LOCATION;
+use serde_json::Value;
 use toolwire_auth::{
     Issuer, Secret,
     client::{OAuth, OAuthBuilder, flow::Idp, login::PasteBack, register::ClientId, token::SubjectKind},
@@ -22,22 +23,46 @@ const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 const EARLY: &str = "2025-03-26";
 
 /// How a client logs in.
-pub(super) fn oauth(scenario: &Scenario) -> Result<OAuth> {
+pub(super) async fn oauth(scenario: &Scenario, url: &str) -> Result<OAuth> {
     let context = &scenario.context;
+    let needs_issuer =
+        context.client_secret.is_some() || context.private_key_pem.is_some() || context.valid_jwt.is_some();
+    let issuer = match &context.issuer {
+        None if needs_issuer => advertised_issuer(url).await?,
+        known => known.clone().unwrap_or_default(),
+    };
     let oauth = match &*scenario.name {
-        "auth/client-credentials-basic" => OAuth::client_credentials(client(context)?, secret(context)?),
-        "auth/client-credentials-jwt" => OAuth::client_credentials(client(context)?, key(context)?),
-        "auth/wif-jwt-bearer" => workload(context)?,
-        "auth/enterprise-managed-authorization" | "auth/cross-app-access-complete-flow" => {
-            enterprise(context)?
+        "auth/client-credentials-basic" => {
+            OAuth::client_credentials(&issuer, client(context)?, secret(context)?)
         }
-        _ => person(scenario),
+        "auth/client-credentials-jwt" => OAuth::client_credentials(&issuer, client(context)?, key(context)?),
+        "auth/wif-jwt-bearer" => workload(context, &issuer)?,
+        "auth/enterprise-managed-authorization" | "auth/cross-app-access-complete-flow" => {
+            enterprise(context, &issuer)?
+        }
+        _ => person(scenario, &issuer),
     };
     Ok(oauth.build()?)
 }
 
+/// Returns the issuer that the server names. An application knows the issuer of its secret; the suite gives the secret
+/// alone, so its own server is taken at its word.
+async fn advertised_issuer(url: &str) -> Result<String> {
+    let (origin, path) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let (host, path) = path.split_at(path.find('/').unwrap_or(path.len()));
+    for path in [path, ""] {
+        let place = format!("{origin}{host}/.well-known/oauth-protected-resource{path}");
+        let answer = Fetcher::new().fetch(Fetch::get(&place)).await?;
+        let document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if let Some(issuer) = document["authorization_servers"][0].as_str() {
+            return Ok(issuer.to_owned());
+        }
+    }
+    bail!("the server names no issuer")
+}
+
 /// Logs a person in, as the client that was registered by hand, if there is one.
-fn person(scenario: &Scenario) -> OAuthBuilder {
+fn person(scenario: &Scenario, issuer: &str) -> OAuthBuilder {
     let context = &scenario.context;
     let mut oauth = OAuth::builder("Toolwire conformance").client_document(DOCUMENT).login(agreeing());
     if let Some(id) = &context.client_id {
@@ -45,7 +70,7 @@ fn person(scenario: &Scenario) -> OAuthBuilder {
         if let Some(secret) = &context.client_secret {
             client = client.secret(secret.as_str().into());
         }
-        if let Some(issuer) = &context.issuer {
+        if !issuer.is_empty() {
             client = client.issuer(issuer);
         }
         oauth = oauth.client(client);
@@ -61,12 +86,12 @@ fn agreeing() -> PasteBack {
     })
 }
 
-fn workload(context: &ScenarioContext) -> Result<OAuthBuilder> {
+fn workload(context: &ScenarioContext, issuer: &str) -> Result<OAuthBuilder> {
     let token = given(context.valid_jwt.as_ref(), "valid_jwt")?.clone();
-    Ok(OAuth::workload(client(context)?, move || ready(&token)))
+    Ok(OAuth::workload(issuer, client(context)?, move |_| ready(&token)))
 }
 
-fn enterprise(context: &ScenarioContext) -> Result<OAuthBuilder> {
+fn enterprise(context: &ScenarioContext, issuer: &str) -> Result<OAuthBuilder> {
     let idp = Idp {
         issuer: Issuer::parse(given(context.idp_issuer.as_ref(), "idp_issuer")?)?,
         client_id: given(context.idp_client_id.as_ref(), "idp_client_id")?.clone(),
@@ -74,7 +99,7 @@ fn enterprise(context: &ScenarioContext) -> Result<OAuthBuilder> {
     };
     let token = given(context.idp_id_token.as_ref(), "idp_id_token")?.clone();
     let client = client(context)?.secret(secret(context)?);
-    Ok(OAuth::enterprise(idp, move || ready(&token), client))
+    Ok(OAuth::enterprise(idp, move || ready(&token), issuer, client))
 }
 
 /// What the application has at hand.

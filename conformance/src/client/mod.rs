@@ -85,7 +85,7 @@ pub async fn play(scenario: Scenario, url: &str) -> Result<()> {
     let part = scenarios::part(&scenario.name)?;
     let (mut client, mut server) = (builder(), Http::builder(url));
     if part.logs_in() {
-        let oauth = login::oauth(&scenario)?;
+        let oauth = login::oauth(&scenario, url).await?;
         for (name, settings) in oauth.extensions() {
             client = client.extension(name, settings);
         }

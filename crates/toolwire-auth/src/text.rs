@@ -43,6 +43,13 @@ impl Issuer {
         let (one, two) = (self.as_str(), other.as_str());
         one.strip_suffix('/') == Some(two) || two.strip_suffix('/') == Some(one)
     }
+
+    /// Returns whether the two are one URL, whose empty path is written with a slash in one of them and without in the
+    /// other (RFC 3986, 6.2.3).
+    pub(crate) fn differs_by_the_slash_of_an_empty_path(&self, other: &Self) -> bool {
+        let url = |issuer: &Self| Url::parse(issuer.as_str()).ok();
+        self.differs_by_a_slash(other) && url(self).is_some_and(|own| Some(own) == url(other))
+    }
 }
 
 /// A protected server by its identifier: text that is compared, and sent, byte for byte.
@@ -102,6 +109,18 @@ impl Endpoint {
     /// Whether scheme, host and port are the same.
     pub fn same_origin(&self, other: &Self) -> bool {
         self.0.origin() == other.0.origin()
+    }
+
+    /// Whether the hosts are the same, or one is a domain of the other. Two domains of one owner need not be.
+    #[cfg(feature = "client")]
+    pub(crate) fn same_site(&self, other: &Self) -> bool {
+        let within = |inner: &str, outer: &str| {
+            inner.strip_suffix(outer).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        match (self.0.host(), other.0.host()) {
+            (Some(Host::Domain(one)), Some(Host::Domain(two))) => within(one, two) || within(two, one),
+            (one, two) => one.is_some() && one == two,
+        }
     }
 
     /// Whether it is on this machine, by its name alone.
@@ -263,6 +282,19 @@ mod tests {
         assert!(issuer("https://login.example").differs_by_a_slash(&issuer("https://login.example/")));
         assert!(!issuer("https://login.example").differs_by_a_slash(&issuer("https://login.example//")));
         assert!(!issuer("https://login.example").differs_by_a_slash(&issuer("https://login.example")));
+        for (one, two, expected) in [
+            ("https://login.example", "https://login.example/", true),
+            ("https://login.example:8443/", "https://login.example:8443", true),
+            ("https://login.example", "https://login.example", false),
+            ("https://login.example", "https://LOGIN.example/", false),
+            ("https://login.example", "https://login.example:443/", false),
+            ("https://login.example", "http://login.example/", false),
+            ("https://login.example/", "https://login.example//", false),
+            ("https://login.example/a", "https://login.example/a/", false),
+        ] {
+            let differs = issuer(one).differs_by_the_slash_of_an_empty_path(&issuer(two));
+            assert_eq!(differs, expected, "{one} {two}");
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@
 //!
 //! `browser` opens `$BROWSER`; `device` and `paste` print what a person has to open, and `paste` reads the address that
 //! they end up at from standard input; `robot` is the client `robot` with the secret in `ROBOT_SECRET`; `workload`
-//! and `enterprise` hand in what `ASSERTION` has, the latter at the issuer in `IDP`; `stored` asks nobody. Credentials are kept below `TOOLWIRE_AUTH_DIR`. It lists the tools, calls those that are named, with the text
-//! behind the colon if there is one, and prints one JSON line for each step; the first that fails is the last.
+//! and `enterprise` hand in what `ASSERTION` has, the latter at the identity provider in `IDP`; all three are known to the issuer in
+//! `ISSUER`; `stored` asks nobody. Credentials are kept below `TOOLWIRE_AUTH_DIR`. It lists the tools, calls those that are
+//! named, with the text behind the colon if there is one, and prints one JSON line for each step; the first that fails is
+//! the last.
 
 use std::{io::Write, process::ExitCode};
 
@@ -67,25 +69,37 @@ fn oauth(way: &str) -> Result<OAuthBuilder> {
     Ok(match way {
         "browser" => people.login(Browser::loopback()),
         "device" => people.login(Device::new(|code: &DeviceCode| {
-            say(&json!({ "device": { "page": code.verification_uri.as_str(), "code": code.user_code } }));
+            say(&json!({ "device": {
+                "page": code.verification_uri.as_str(), "code": code.user_code,
+                "issuer": code.issuer.as_str(), "server": code.server.as_str(),
+            } }));
         })),
         "paste" => people.login(PasteBack::new(|url| async move {
             say(&json!({ "open": url, "paste": true }));
             tokio::task::spawn_blocking(|| std::io::stdin().lines().next()?.ok()).await.ok()?
         })),
-        "robot" => OAuth::client_credentials(ClientId::new("robot"), Secret::env("ROBOT_SECRET")?),
-        "workload" => OAuth::workload(ClientId::new("pod"), || async { Secret::env("ASSERTION") }),
+        "robot" => {
+            OAuth::client_credentials(&issuer()?, ClientId::new("robot"), Secret::env("ROBOT_SECRET")?)
+        }
+        "workload" => {
+            OAuth::workload(&issuer()?, ClientId::new("pod"), |_| async { Secret::env("ASSERTION") })
+        }
         "enterprise" => {
             let idp = Idp {
                 issuer: Issuer::parse(&std::env::var("IDP")?)?,
                 client_id: "desk-idp".to_owned(),
                 subject: SubjectKind::IdToken,
             };
-            OAuth::enterprise(idp, || async { Secret::env("ASSERTION") }, ClientId::new("desk"))
+            OAuth::enterprise(idp, || async { Secret::env("ASSERTION") }, &issuer()?, ClientId::new("desk"))
         }
         "stored" => people,
         other => bail!("there is no way {other:?} to log in"),
     })
+}
+
+/// The issuer that knows the clients without a user. No other receives what they authenticate with.
+fn issuer() -> Result<String> {
+    Ok(std::env::var("ISSUER")?)
 }
 
 /// The status that ended it, if there was one, and what the login says about it.

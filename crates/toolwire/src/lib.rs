@@ -73,10 +73,10 @@ pub mod server {
     pub use toolwire_server::{
         Blocking, CallerCan, CallerId, CallerKey, CallerScope, Complete, Edit, Elicit, ElicitUrl, Extensions,
         Extracted, FromContext, Given, Handler, HandlerSpec, IntoCompletion, IntoPrompt, IntoResource,
-        IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceStore, NotifyError,
-        Observer, PageAt, Parameter, PromptRoute, RawResult, Rejection, Reply, ResourceInfo, ResourceRoute,
-        Route, RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TaskPolicy, TemplateRoute,
-        ToolRoute, UrlAnswer, Usage, Wanted,
+        IntoRoutes, IntoToolOutput, ListRoots, Listed, MayBlock, MemoryNonces, NonceError, NonceStore,
+        NotifyError, Observer, PageAt, Parameter, PromptRoute, RawResult, Rejection, Reply, ResourceInfo,
+        ResourceRoute, Route, RouteLayer, RouteSignature, Sample, ServeError, ServerBuilder, TaskPolicy,
+        TemplateRoute, ToolRoute, UrlAnswer, Usage, Wanted,
     };
 }
 
@@ -134,8 +134,29 @@ pub type Result<T, E = BoxError> = std::result::Result<T, E>;
 
 /// Everything that most servers and clients need.
 ///
+/// `Deserialize`, `Serialize` and `JsonSchema` come with their derives, whose code names the crates `serde` and `schemars`.
+/// A crate that uses the derives depends on both, or says where they are. `#[args]` needs neither, and is
+/// for results as well:
+///
 /// ```
 /// use toolwire::prelude::*;
+///
+/// #[args]
+/// struct City {
+///     name: String,
+/// }
+///
+/// #[derive(Serialize, JsonSchema)]
+/// #[serde(crate = "toolwire::serde")]
+/// #[schemars(crate = "toolwire::schemars")]
+/// struct Weather {
+///     degrees: f64,
+/// }
+///
+/// #[tool]
+/// async fn weather(Args(city): Args<City>) -> Json<Weather> {
+///     Json(Weather { degrees: if city.name == "Oslo" { -3.0 } else { 17.5 } })
+/// }
 /// ```
 pub mod prelude {
     pub use serde_json::json;

@@ -1,13 +1,11 @@
 //! What a person does with a login, apart from using it: log in, log out, and see what a login would be.
 
-use std::sync::Arc;
-
 use http::Method;
 use toolwire_http::client::{authorize::Refusal, fetch::Fetcher};
 
 use super::{
     AuthError, AuthErrorKind, OAuth, Step,
-    credential::Server,
+    credential::{CurrentCredential, Server, Stored},
     driver::{self, Saving},
     flow::{self, Cause, Effect, Input, Plan, Redirects, Way},
     login::LOOPBACK_PORTS,
@@ -65,10 +63,13 @@ impl OAuth {
         let cause = cause(&server, refusal);
         // A record that cannot be used cannot be replaced either, and nobody is asked in vain.
         server.config.store.load(&server.key).await.map_err(|error| not_stored(&error))?;
-        let stored = server.stored().await.map(|(mut credential, _)| {
-            credential.refresh = None;
-            Arc::new(credential)
-        });
+        let stored = match server.stored().await {
+            Stored::Credential(mut credential, generation) => {
+                credential.refresh = None;
+                Some(CurrentCredential::of_store(*credential, generation))
+            }
+            Stored::Nothing | Stored::Unusable => None,
+        };
         driver::run(&server, cause, true, stored, Saving::Unlocked).await?;
         let record = server.config.store.load(&server.key).await.map_err(|error| not_stored(&error))?;
         let summary = record.as_ref().and_then(|record| record.summary().ok().flatten());
@@ -118,6 +119,9 @@ impl OAuth {
     /// worked or not. `None` if nothing was stored. The client that was registered for it goes as well if
     /// `forget_client`, which other servers of the same issuer may be using.
     ///
+    /// Links of this `OAuth` do not use or renew the login again. Other processes end it when it is next renewed or refused,
+    /// and do not store it again. The issuer that a configured client is bound to is kept.
+    ///
     /// # Errors
     /// When it could not be forgotten.
     pub async fn log_out(
@@ -129,7 +133,9 @@ impl OAuth {
         let server = self.server(server, fetcher)?;
         let (store, key) = (&server.config.store, &server.key);
         let _lock = store.lock(key).await.map_err(|error| not_stored(&error))?;
-        let Some(record) = store.load(key).await.map_err(|error| not_stored(&error))? else {
+        let record = store.load(key).await.map_err(|error| not_stored(&error))?;
+        let Some(record) = record.filter(Record::has_credential) else {
+            server.forget();
             return Ok(None);
         };
         let credential = record.credential(&server.config.settings.dangerous.trusted);
@@ -137,7 +143,12 @@ impl OAuth {
             Ok(credential) => revoke(&server, credential).await,
             Err(error) => Err(not_stored(error)),
         };
-        store.remove(key, record.generation()).await.map_err(|error| not_stored(&error))?;
+        let removed = match record.logged_out() {
+            Some(left) => store.save(key, left, record.generation()).await,
+            None => store.remove(key, record.generation()).await,
+        };
+        removed.map_err(|error| not_stored(&error))?;
+        server.forget();
         if forget_client
             && let Ok(credential) = &credential
             && credential.client.source == Source::Dynamic

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
 use super::{AuthError, AuthErrorKind, Step, error::visible, scopes::Scopes};
-use crate::{Endpoint, Issuer, Resource, Secret};
+use crate::{Endpoint, Issuer, Resource, Secret, fetch::NamedBy};
 
 /// The longest response of a browser.
 pub const MAX_CALLBACK_BYTES: usize = 8 * 1024;
@@ -52,6 +52,8 @@ pub struct Authorization<'a> {
     pub dpop_thumbprint: Option<&'a str>,
     /// More parameters.
     pub more: &'a [(String, String)],
+    /// Who named the endpoint.
+    pub named_by: NamedBy,
 }
 
 /// The page to show, which only the person may see whole: it has the state in it.
@@ -60,9 +62,15 @@ pub struct AuthorizationUrl {
     url: Endpoint,
     redirect: String,
     state: Secret,
+    named_by: NamedBy,
 }
 
 impl AuthorizationUrl {
+    /// The page, and who named it.
+    pub(crate) const fn page(&self) -> (&Endpoint, NamedBy) {
+        (&self.url, self.named_by)
+    }
+
     /// The whole URL, `https` or on this machine, for one argument of a browser.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
@@ -180,7 +188,7 @@ pub fn begin(request: &Authorization<'_>, entropy: &[u8; 64]) -> (AuthorizationU
         iss_parameter: request.iss_parameter,
         redirect: redirect.clone(),
     };
-    (AuthorizationUrl { url, redirect, state }, pending)
+    (AuthorizationUrl { url, redirect, state, named_by: request.named_by }, pending)
 }
 
 impl Pending {

@@ -280,6 +280,11 @@ impl Try {
             }
         }
         if !may_ask || !self.server.has_way() {
+            // Another process may have logged in.
+            if let Some(held) = self.server.news().await {
+                self.new_since.get_or_insert(held.serial);
+                return Ok(Verdict::Again);
+            }
             return Err(failed.unwrap_or_else(|| login_needed("the server asks for one")));
         }
         self.patience.authorization()?;

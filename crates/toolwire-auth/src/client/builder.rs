@@ -17,9 +17,9 @@ use super::{
     authorize::PROTOCOL_PARAMETERS,
     authorizer::Authorizer,
     credential::Server,
-    flow::{Dpop, FixedEndpoints, Idp, Settings},
+    flow::{Audience, Dpop, FixedEndpoints, Idp, Settings},
     login::Person,
-    register::{ClientDocument, ClientId},
+    register::{self, ClientDocument, ClientId},
     scopes::Scopes,
     store::{CredentialStore, MemoryStore},
 };
@@ -54,12 +54,12 @@ pub(super) enum Means {
     /// A person is asked, if there is a way to one.
     Person(Option<Person>),
     ClientCredentials,
-    Workload(Assertion),
-    Enterprise(Idp, Assertion),
+    Workload(Assertion<Audience>),
+    Enterprise(Idp, Assertion<()>),
 }
 
 /// Asks the application for a token of its platform or of its login.
-pub(super) type Assertion = Arc<dyn Fn() -> BoxFuture<'static, Result<Secret, String>> + Send + Sync>;
+pub(super) type Assertion<A> = Arc<dyn Fn(A) -> BoxFuture<'static, Result<Secret, String>> + Send + Sync>;
 
 /// Everything that was set.
 pub(super) struct Config {
@@ -81,35 +81,38 @@ impl OAuth {
         OAuthBuilder::new(name.into(), Means::Person(None))
     }
 
-    /// Asks for tokens as itself, for programs that nobody sits at.
-    pub fn client_credentials(client: ClientId, proof: impl Into<ClientProof>) -> OAuthBuilder {
+    /// Creates a builder of a client that requests tokens for itself, without a user. Only `issuer`, written exactly as
+    /// it identifies itself, receives what the client authenticates with, whichever issuer a server names.
+    pub fn client_credentials(issuer: &str, client: ClientId, proof: impl Into<ClientProof>) -> OAuthBuilder {
         let client = match proof.into() {
             ClientProof::Secret(secret) => client.secret(secret),
             ClientProof::Key(key) => client.key(*key),
         };
-        OAuthBuilder::new(client.id().to_owned(), Means::ClientCredentials).client(client)
+        OAuthBuilder::of_client(issuer, client, Means::ClientCredentials)
     }
 
-    /// Asks for tokens with a token of the platform that the program runs on (RFC 7523), which is asked for each time.
-    pub fn workload<F, R, E>(client: ClientId, assertion: F) -> OAuthBuilder
+    /// Creates a builder of a client that requests tokens with a token of the platform it runs on (RFC 7523).
+    /// `assertion` is called for each request, with the audience that the platform's token has to be for. Only `issuer`,
+    /// written exactly as it identifies itself, receives that token, whichever issuer a server names.
+    pub fn workload<F, R, E>(issuer: &str, client: ClientId, assertion: F) -> OAuthBuilder
+    where
+        F: Fn(Audience) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Secret, E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        OAuthBuilder::of_client(issuer, client, Means::Workload(asked(assertion)))
+    }
+
+    /// Creates a builder of a client that requests tokens with the ID token of a login at the company's identity
+    /// provider. `id_token` is called for each request, and its token goes to the identity provider alone; only `issuer`
+    /// receives what the client authenticates with, whichever issuer a server names.
+    pub fn enterprise<F, R, E>(idp: Idp, id_token: F, issuer: &str, client: ClientId) -> OAuthBuilder
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = Result<Secret, E>> + Send + 'static,
         E: fmt::Display,
     {
-        let means = Means::Workload(asked(assertion));
-        OAuthBuilder::new(client.id().to_owned(), means).client(client)
-    }
-
-    /// Asks for tokens with the ID token of a login at the company's identity provider, which is asked for each time.
-    pub fn enterprise<F, R, E>(idp: Idp, id_token: F, client: ClientId) -> OAuthBuilder
-    where
-        F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Secret, E>> + Send + 'static,
-        E: fmt::Display,
-    {
-        let means = Means::Enterprise(idp, asked(id_token));
-        OAuthBuilder::new(client.id().to_owned(), means).client(client)
+        OAuthBuilder::of_client(issuer, client, Means::Enterprise(idp, asked(move |()| id_token())))
     }
 
     /// What a client that logs in like this announces with
@@ -134,7 +137,9 @@ impl OAuth {
                 AuthError::new(AuthErrorKind::Misconfigured, Step::Use, detail)
             })?;
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = servers.get(url).and_then(Weak::upgrade) {
+        // As in the store: two spellings of one address are one login.
+        let key = endpoint.as_str().to_owned();
+        if let Some(known) = servers.get(&key).and_then(Weak::upgrade) {
             return Ok(known);
         }
         servers.retain(|_, server| server.strong_count() > 0);
@@ -144,7 +149,7 @@ impl OAuth {
         };
         let fetch = self.config.fetch.clone().unwrap_or_else(guarded);
         let server = Arc::new(Server::new(Arc::clone(&self.config), endpoint, fetch));
-        servers.insert(url.to_owned(), Arc::downgrade(&server));
+        servers.insert(key, Arc::downgrade(&server));
         Ok(server)
     }
 }
@@ -165,14 +170,14 @@ impl fmt::Debug for OAuth {
     }
 }
 
-fn asked<F, R, E>(ask: F) -> Assertion
+fn asked<A, F, R, E>(ask: F) -> Assertion<A>
 where
-    F: Fn() -> R + Send + Sync + 'static,
+    F: Fn(A) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Secret, E>> + Send + 'static,
     E: fmt::Display,
 {
-    Arc::new(move || {
-        let asked = ask();
+    Arc::new(move |audience| {
+        let asked = ask(audience);
         Box::pin(async move { asked.await.map_err(|error| error.to_string()) })
     })
 }
@@ -223,6 +228,13 @@ impl OAuthBuilder {
         Self { config, trusted: Vec::new(), fault: None }
     }
 
+    /// A client that acts without a user, at the one issuer that knows it.
+    fn of_client(issuer: &str, client: ClientId, means: Means) -> Self {
+        let mut builder = Self::new(client.id().to_owned(), means);
+        builder.checked("the issuer", Issuer::parse(issuer));
+        builder.client(client.issuer(issuer))
+    }
+
     fn fail(&mut self, detail: impl Into<String>) {
         self.fault.get_or_insert_with(|| AuthError::new(AuthErrorKind::Misconfigured, Step::Use, detail));
     }
@@ -232,7 +244,8 @@ impl OAuthBuilder {
         value.map_err(|why| self.fail(format!("{what} {why}"))).ok()
     }
 
-    /// Uses this client, which was registered by hand, where its issuer is asked.
+    /// Uses this client, which was registered by hand, where its issuer is asked. One with a secret or a key needs an
+    /// issuer: its own ([`ClientId::issuer`]) or that of the builder ([`issuer`](Self::issuer)).
     pub fn client(mut self, client: ClientId) -> Self {
         self.config.settings.clients.push(client);
         self
@@ -330,12 +343,6 @@ impl OAuthBuilder {
         self
     }
 
-    /// Refuses issuers whose metadata spell them with one final slash more or less.
-    pub const fn strict_issuer(mut self) -> Self {
-        self.config.settings.strict_issuer = true;
-        self
-    }
-
     /// Logs in to servers of 2025-03-26, which have no metadata of their own.
     pub const fn allow_2025_03_26(mut self) -> Self {
         self.config.settings.allow_2025_03_26 = true;
@@ -373,6 +380,10 @@ impl OAuthBuilder {
         if let Some(origins) = self.checked("a trusted origin", trusted) {
             self.config.settings.dangerous.trusted = origins;
         }
+        let person = matches!(self.config.means, Means::Person(_));
+        if let Some(error) = register::without_issuer(&self.config.settings, person) {
+            self.fault.get_or_insert(error);
+        }
         match self.fault {
             Some(fault) => Err(fault),
             None => Ok(OAuth { config: Arc::new(self.config), servers: Arc::default() }),
@@ -403,6 +414,14 @@ impl DangerousBuilder {
     pub fn omit_resource(mut self, issuer: &str) -> Self {
         let issuer = self.0.checked("the issuer", Issuer::parse(issuer));
         self.0.config.settings.dangerous.omit_resource.extend(issuer);
+        self
+    }
+
+    /// Accepts metadata whose issuer differs from the one that was asked by one final slash, more or less, after a path as
+    /// well: `https://login.example` and `https://login.example/` are one issuer without it. The spelling of the metadata
+    /// counts from then on.
+    pub const fn ignore_issuer_slash(mut self) -> Self {
+        self.0.config.settings.dangerous.ignore_issuer_slash = true;
         self
     }
 

@@ -14,7 +14,7 @@ use tokio::{sync::OnceCell, time::Instant};
 use super::{
     AuthError, Event, Step, Verdict,
     builder::{Config, Means},
-    renew::LoginAttempt,
+    renew::{LoginAttempt, login_needed},
     scopes::{Operation, Scopes, StepUps},
     store::{Key, Record},
     token::Credential,
@@ -50,6 +50,29 @@ struct State {
     /// The last nonce that the server gave for proofs.
     nonce: Option<String>,
     pause: Option<Pause>,
+    /// The number of logouts so far.
+    logouts: u64,
+}
+
+/// What the store has for a server.
+pub(super) enum Stored {
+    /// Nothing: there was no login, or a logout since.
+    Nothing,
+    /// Something that cannot be read or used at the moment.
+    Unusable,
+    /// A credential, and the generation of its record.
+    Credential(Box<Credential>, u64),
+}
+
+/// Where a credential comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The store, where another process may have put it.
+    Store,
+    /// A renewal of the one in use, by this process.
+    Renewal,
+    /// A login of a person, by this process.
+    Login,
 }
 
 /// The issuer could not be asked, and is not asked again for a while.
@@ -65,8 +88,28 @@ pub(super) struct CurrentCredential {
     pub(super) credential: Arc<Credential>,
     /// Which one it is in this process.
     pub(super) serial: u64,
-    /// Which one it is in the store.
+    /// Which one it is in the store; 0 if it could not be stored.
     pub(super) generation: u64,
+    /// Whether the store has had this login, in this or an earlier renewal: where it has none now, there was a logout.
+    pub(super) was_stored: bool,
+}
+
+impl CurrentCredential {
+    /// A credential of the store that is not in use.
+    pub(super) fn of_store(credential: Credential, generation: u64) -> Self {
+        Self { credential: Arc::new(credential), serial: 0, generation, was_stored: true }
+    }
+
+    /// Whether what is stored takes its place: it is of another login, or a later renewal.
+    fn is_replaced_by(&self, stored: &Credential, generation: u64) -> bool {
+        match self.generation {
+            // It could not be stored, so what is there may be older.
+            0 if !self.was_stored || stored.is_of_same_login(&self.credential) => {
+                stored.received > self.credential.received
+            }
+            own => generation > own || !stored.is_of_same_login(&self.credential),
+        }
+    }
 }
 
 impl Server {
@@ -124,8 +167,9 @@ impl Server {
     pub(super) async fn current(&self) -> Option<CurrentCredential> {
         self.loaded
             .get_or_init(|| async {
-                if let Some((credential, generation)) = self.stored().await {
-                    self.adopt(credential, generation, false);
+                let logouts = self.logouts();
+                if let Stored::Credential(credential, generation) = self.stored().await {
+                    let _ = self.adopt(*credential, generation, true, Origin::Store, logouts);
                 }
             })
             .await;
@@ -141,20 +185,61 @@ impl Server {
         })
     }
 
-    /// The credential in the store, and its generation.
-    pub(super) async fn stored(&self) -> Option<(Credential, u64)> {
-        let record = self.record().await.filter(Record::has_credential)?;
+    /// The credential in the store.
+    pub(super) async fn stored(&self) -> Stored {
+        let loaded = self.config.store.load(&self.key).await;
+        let record = match loaded {
+            Ok(record) => record.filter(Record::has_credential),
+            Err(error) => {
+                self.tell_store("the stored credential cannot be used", &error);
+                return Stored::Unusable;
+            }
+        };
+        let Some(record) = record else { return Stored::Nothing };
         match record.credential(&self.config.settings.dangerous.trusted) {
             // A record of another server under our key would be somebody's mischief.
             Ok(credential) if credential.server == self.endpoint.as_str() => {
-                Some((credential, record.generation()))
+                Stored::Credential(Box::new(credential), record.generation())
             }
-            Ok(_) => None,
+            Ok(_) => Stored::Unusable,
             Err(error) => {
                 self.tell_store("the stored credential cannot be used", &error);
-                None
+                Stored::Unusable
             }
         }
+    }
+
+    /// Uses what another process has stored, if that can be used at once and is not what was used already.
+    pub(super) async fn news(&self) -> Option<CurrentCredential> {
+        let logouts = self.logouts();
+        let Stored::Credential(stored, generation) = self.stored().await else { return None };
+        let held = self.held();
+        let is_new = held.as_ref().is_none_or(|held| {
+            held.credential.access != stored.access && held.is_replaced_by(&stored, generation)
+        });
+        if !is_new || stored.is_due(self.now()) {
+            return None;
+        }
+        self.adopt(*stored, generation, true, Origin::Store, logouts).ok()
+    }
+
+    /// The credential to renew, if there is one: that of the store, where a later login counts more than the one in use
+    /// and a logout ends both.
+    pub(super) async fn to_renew(&self) -> Option<CurrentCredential> {
+        let (held, stored) = (self.held(), self.stored().await);
+        let stays = |held: &CurrentCredential| match &stored {
+            Stored::Nothing => !held.was_stored,
+            Stored::Unusable => true,
+            Stored::Credential(stored, generation) => !held.is_replaced_by(stored, *generation),
+        };
+        if held.as_ref().is_some_and(stays) {
+            return held;
+        }
+        if let Stored::Credential(stored, generation) = stored {
+            return Some(CurrentCredential::of_store(*stored, generation));
+        }
+        self.forget();
+        None
     }
 
     /// The credential that is in use, without a look at the store.
@@ -162,26 +247,54 @@ impl Server {
         self.lock().held.clone()
     }
 
-    /// Uses another credential from now on. `new_grant` says that somebody was asked for it.
+    /// Uses another credential from now on, unless there was a logout since there were `logouts`, which only a login
+    /// outlives.
     pub(super) fn adopt(
         &self,
         credential: Credential,
         generation: u64,
-        new_grant: bool,
-    ) -> CurrentCredential {
+        was_stored: bool,
+        origin: Origin,
+        logouts: u64,
+    ) -> Result<CurrentCredential, AuthError> {
         let mut state = self.lock();
+        if origin != Origin::Login && state.logouts != logouts {
+            return Err(logged_out());
+        }
         let same = state.held.as_ref().is_some_and(|held| {
-            held.credential.issuer == credential.issuer && held.credential.granted == credential.granted
+            let held = &held.credential;
+            let continues = match origin {
+                Origin::Store => held.lineage.is_some() && held.is_of_same_login(&credential),
+                Origin::Renewal => held.is_of_same_login(&credential),
+                Origin::Login => false,
+            };
+            continues && held.issuer == credential.issuer && held.granted == credential.granted
         });
         state.serial += 1;
         state.pause = None;
-        let held = CurrentCredential { credential: Arc::new(credential), serial: state.serial, generation };
+        let (credential, serial) = (Arc::new(credential), state.serial);
+        let held = CurrentCredential { credential, serial, generation, was_stored };
         state.held = Some(held.clone());
         drop(state);
-        if new_grant || !same {
+        if !same {
             self.identity.fetch_add(1, Ordering::AcqRel);
         }
-        held
+        Ok(held)
+    }
+
+    /// The number of logouts so far.
+    pub(super) fn logouts(&self) -> u64 {
+        self.lock().logouts
+    }
+
+    /// Ends the login in this process: what is in use is not used again.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        state.logouts += 1;
+        (state.nonce, state.pause) = (None, None);
+        if state.held.take().is_some() {
+            self.identity.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// The refresh token was refused for good.
@@ -249,6 +362,10 @@ impl Server {
         // Nothing in here leaves a half-changed state behind when it panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+pub(super) fn logged_out() -> AuthError {
+    login_needed("there was a logout")
 }
 
 impl fmt::Debug for Server {

@@ -10,7 +10,7 @@ use super::{
     error::visible,
     token::{Refusal, seconds},
 };
-use crate::{Endpoint, Secret, fetch::Response};
+use crate::{Endpoint, Issuer, Origins, Secret, fetch::Response};
 
 /// How often a device asks if the issuer does not say.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
@@ -21,9 +21,17 @@ pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
 const MAX_CODE_BYTES: usize = 4 * 1024;
 const MAX_USER_CODE_CHARS: usize = 64;
 
-/// What a person has to see.
+/// The code and the page of a login with another device, to be shown to the user.
+///
+/// The page may be a genuine one of a provider that the user trusts while the code is that of an attacker, which gets the
+/// tokens once the user confirms (RFC 8628, 5.4). Only the names of the issuer and of the server tell, so show them.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceCode {
+    /// The issuer that gave the code, and gets the confirmation.
+    pub issuer: Issuer,
+    /// The server to log in to, which named the issuer unless the application did.
+    pub server: Endpoint,
     /// The page to open on any device.
     pub verification_uri: Endpoint,
     /// The same with the code in it, to be opened only if the person wants so.
@@ -32,6 +40,23 @@ pub struct DeviceCode {
     pub user_code: String,
     /// Until when.
     pub expires: SystemTime,
+}
+
+impl DeviceCode {
+    /// Returns whether a page to open is on another site than the issuer: its host is neither that of the issuer nor a
+    /// domain above or below it. Some providers have such pages, and so has an attacker who passes a code on.
+    pub fn is_on_another_site(&self) -> bool {
+        self.page_on_another_site().is_some()
+    }
+
+    /// Returns the first page to open that is on another site than the issuer.
+    #[doc(hidden)]
+    pub fn page_on_another_site(&self) -> Option<&Endpoint> {
+        let issuer = Endpoint::parse_trusting(self.issuer.as_str(), &Origins::none()).ok();
+        let is_foreign = |page: &&Endpoint| issuer.as_ref().is_none_or(|issuer| !page.same_site(issuer));
+        let pages = [Some(&self.verification_uri), self.verification_uri_complete.as_ref()];
+        pages.into_iter().flatten().find(is_foreign)
+    }
 }
 
 impl fmt::Debug for DeviceCode {
@@ -49,10 +74,12 @@ pub struct Waiting {
     expires: SystemTime,
 }
 
-/// Reads the answer of the device endpoint.
+/// Reads the answer of the device endpoint of an issuer, for a login to a server.
 pub fn accept(
     response: &Response,
     endpoint: &Endpoint,
+    issuer: &Issuer,
+    server: &Endpoint,
     now: SystemTime,
 ) -> Result<(DeviceCode, Waiting), AuthError> {
     let fail = |kind, detail: String| AuthError::new(kind, Step::Device, detail).at(endpoint);
@@ -78,6 +105,8 @@ pub fn accept(
         seconds(&document, "interval").map_err(refused)?.map_or(DEFAULT_INTERVAL, Duration::from_secs);
     let complete = discover::text(&document, "verification_uri_complete").map_err(refused)?;
     let shown = DeviceCode {
+        issuer: issuer.clone(),
+        server: server.clone(),
         verification_uri: page(text("verification_uri")?)?,
         verification_uri_complete: complete.map(page).transpose()?,
         user_code: visible(user_code),
@@ -121,5 +150,46 @@ impl Waiting {
             return Err(AuthError::new(AuthErrorKind::DeviceExpired, Step::Device, detail));
         }
         Ok(self.interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_not_of_the_issuers_site_is_noticed() {
+        for (issuer, page, whole, expected) in [
+            ("https://login.example", "https://login.example/go", None, false),
+            ("https://login.example/tenant", "https://login.example:8443/go", None, false),
+            ("https://accounts.login.example", "https://login.example/go", None, false),
+            ("https://login.example", "https://www.login.example/go", None, false),
+            (
+                "https://login.example",
+                "https://login.example/go",
+                Some("https://LOGIN.example/go?code=x"),
+                false,
+            ),
+            ("https://login.example", "https://login.example/go", Some("https://other.example/go"), true),
+            ("https://evil.example", "https://login.example/go", None, true),
+            ("https://evillogin.example", "https://login.example/go", None, true),
+            ("https://login.example", "https://evillogin.example/go", None, true),
+            ("https://192.0.2.1", "https://2.1/go", None, true),
+            ("http://127.0.0.1:1", "http://127.0.0.1:2/go", None, false),
+            ("http://127.0.0.1:1", "http://localhost:1/go", None, true),
+        ] {
+            let at = |text: &str| Endpoint::parse(text).unwrap();
+            let code = DeviceCode {
+                issuer: Issuer::parse(issuer).unwrap(),
+                server: at("https://files.example/mcp"),
+                verification_uri: at(page),
+                verification_uri_complete: whole.map(at),
+                user_code: "ABCD".to_owned(),
+                expires: SystemTime::UNIX_EPOCH,
+            };
+            assert_eq!(code.is_on_another_site(), expected, "{issuer} {page} {whole:?}");
+            let named = whole.filter(|_| expected).unwrap_or(page);
+            assert_eq!(code.page_on_another_site(), expected.then(|| at(named)).as_ref(), "{issuer} {page}");
+        }
     }
 }

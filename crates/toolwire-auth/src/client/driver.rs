@@ -1,20 +1,25 @@
 //! Drives a flow: sends what it wants sent, asks whom it wants asked, keeps what it wants kept.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::time::sleep;
 
 use super::{
-    AuthError, AuthErrorKind, Step,
+    AuthError, AuthErrorKind, Event, Step,
     authorize::AuthorizationUrl,
     builder::Means,
-    credential::{CurrentCredential, Server},
-    flow::{self, Cause, Change, Effect, Env, Input, Plan, Redirects, Stored, Way},
+    credential::{CurrentCredential, Origin, Server, Stored, logged_out},
+    device::DeviceCode,
+    flow::{self, Cause, Change, Effect, Env, Input, Plan, Redirects, Way},
     login::{Declined, Login, Person},
     register::Registration,
     store::{Key, Record, StoreError, StoreErrorKind},
     token::Credential,
 };
+use crate::{Endpoint, Secret, fetch::NamedBy};
 
 /// Whether whoever runs the flow has locked the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,19 +36,50 @@ pub(super) async fn run(
     server: &Arc<Server>,
     cause: Cause,
     may_ask: bool,
-    stored: Option<Arc<Credential>>,
+    stored: Option<CurrentCredential>,
     saving: Saving,
 ) -> Result<CurrentCredential, AuthError> {
+    let logouts = server.logouts();
     let ready = Ready::new(server, may_ask)?;
-    let plan = plan(server, ready.way.clone(), may_ask, stored).await;
-    let mut run = Run { server, ready, saving, generation: 0, declined: None };
+    let credential = stored.as_ref().map(|stored| Arc::clone(&stored.credential));
+    let plan = plan(server, ready.way.clone(), may_ask, credential).await;
+    let mut run = Run {
+        server,
+        ready,
+        saving,
+        before: stored,
+        logouts,
+        generation: 0,
+        superseded: false,
+        declined: None,
+        refused: None,
+    };
     let credential = run.drive(plan, cause).await.map_err(|mut error| {
         if let Some(why) = run.declined.take() {
             error.detail = why;
         }
-        error
+        run.refused.take().unwrap_or(error)
     })?;
-    Ok(server.adopt(credential, run.generation, may_ask))
+    if run.superseded {
+        return superseded(server, credential, logouts).await;
+    }
+    let origin = if may_ask { Origin::Login } else { Origin::Renewal };
+    let was_stored = run.generation > 0 || run.was_stored(&credential);
+    server.adopt(credential, run.generation, was_stored, origin, logouts)
+}
+
+/// Ends a renewal that was not stored, because the login that it belongs to has ended meanwhile.
+async fn superseded(server: &Server, own: Credential, logouts: u64) -> Result<CurrentCredential, AuthError> {
+    match server.stored().await {
+        Stored::Credential(stored, generation) => {
+            server.adopt(*stored, generation, true, Origin::Store, logouts)
+        }
+        Stored::Nothing if server.asks_a_person() => {
+            server.forget();
+            Err(logged_out())
+        }
+        Stored::Nothing | Stored::Unusable => server.adopt(own, 0, true, Origin::Renewal, logouts),
+    }
 }
 
 /// A way to a person that is ready, until the flow is over.
@@ -97,7 +133,7 @@ pub(super) async fn plan(server: &Server, way: Way, may_ask: bool, stored: Optio
         way,
         may_ask: may_ask && server.has_way(),
         settings: config.settings.clone(),
-        stored: Stored { credential: stored, registrations, bound },
+        stored: flow::Stored { credential: stored, registrations, bound },
     }
 }
 
@@ -114,10 +150,18 @@ struct Run<'a> {
     server: &'a Arc<Server>,
     ready: Ready,
     saving: Saving,
+    /// The credential that the flow began with.
+    before: Option<CurrentCredential>,
+    /// The number of logouts when it began.
+    logouts: u64,
     /// Of the record that was written last.
     generation: u64,
+    /// Whether a renewal was not stored, because the record is not that of its login any more.
+    superseded: bool,
     /// Why somebody did not go on.
     declined: Option<String>,
+    /// Why a page was not opened.
+    refused: Option<AuthError>,
 }
 
 impl Run<'_> {
@@ -140,6 +184,12 @@ impl Run<'_> {
         env(self.server)
     }
 
+    /// Whether the store has had the login of a credential when the flow began.
+    fn was_stored(&self, credential: &Credential) -> bool {
+        let before = self.before.as_ref().filter(|before| before.credential.is_of_same_login(credential));
+        before.is_some_and(|before| before.was_stored)
+    }
+
     async fn carry_out(&mut self, effect: Effect) -> Input {
         match effect {
             Effect::Send(request) => match self.server.send(request).await {
@@ -147,17 +197,19 @@ impl Run<'_> {
                 Err(error) => Input::Unreachable(error),
             },
             Effect::Browse(url) => self.browse(url).await,
-            Effect::ShowCode(code) => {
-                if let Means::Person(Some(Person::Device(device))) = &self.server.config.means {
-                    device.show(&code);
-                }
-                Input::Elapsed
-            }
+            Effect::ShowCode(code, named_by) => self.show(&code, named_by).await,
             Effect::Wait(pause) => {
                 sleep(pause).await;
                 Input::Elapsed
             }
-            Effect::Assert(_) => self.assert().await,
+            Effect::Assert(audience) => match &self.server.config.means {
+                Means::Workload(ask) => self.asserted(ask(audience).await),
+                _ => Input::Declined,
+            },
+            Effect::Identify(_) => match &self.server.config.means {
+                Means::Enterprise(_, ask) => self.asserted(ask(()).await),
+                _ => Input::Declined,
+            },
             Effect::Save(change) => {
                 if let Err(error) = self.save(&change).await {
                     // What was given is used all the same: the old one may be void.
@@ -170,7 +222,43 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a page may be opened. The one who named it would not be let reach further inside the network by a request,
+    /// and a browser there reaches as far, without a click.
+    fn may_open(&mut self, page: &Endpoint, named_by: NamedBy, step: Step) -> bool {
+        let trusted = &self.server.config.settings.dangerous.trusted;
+        let fine = named_by == NamedBy::Application
+            || trusted.contains(page.url())
+            || self.server.reach.allows_url(page.url());
+        if !fine {
+            let detail = "the page to open lies further inside the network than the server that leads to it; if it is \
+                          the right one, trust its origin";
+            let error = AuthError::new(AuthErrorKind::MetadataRefused, step, detail).at(page);
+            self.server.tell(&[Event::refused(&error, "")]);
+            self.refused = Some(error);
+        }
+        fine
+    }
+
+    async fn show(&mut self, code: &DeviceCode, named_by: NamedBy) -> Input {
+        let pages = [Some(&code.verification_uri), code.verification_uri_complete.as_ref()];
+        if !pages.into_iter().flatten().all(|page| self.may_open(page, named_by, Step::Device)) {
+            return Input::Declined;
+        }
+        if let Means::Person(Some(Person::Device(device))) = &self.server.config.means
+            && !device.show(code).await
+        {
+            let page = &code.verification_uri;
+            self.declined = Some(format!("the page {page} of {} was not gone on to", code.issuer));
+            return Input::Declined;
+        }
+        Input::Elapsed
+    }
+
     async fn browse(&mut self, url: AuthorizationUrl) -> Input {
+        let (page, named_by) = url.page();
+        if !self.may_open(page, named_by, Step::Authorization) {
+            return Input::Declined;
+        }
         let asked = match &self.ready.login {
             Some((login, _)) => login.ask(url).await,
             None => Err(Declined::new("there is no way to ask a person")),
@@ -184,11 +272,8 @@ impl Run<'_> {
         }
     }
 
-    async fn assert(&mut self) -> Input {
-        let (Means::Workload(ask) | Means::Enterprise(_, ask)) = &self.server.config.means else {
-            return Input::Declined;
-        };
-        match ask().await {
+    fn asserted(&mut self, answer: Result<Secret, String>) -> Input {
+        match answer {
             Ok(assertion) => Input::Assertion(assertion),
             Err(why) => {
                 self.declined = Some(format!("the application has no assertion: {why}"));
@@ -200,12 +285,23 @@ impl Run<'_> {
     async fn save(&mut self, change: &Change) -> Result<(), StoreError> {
         match change {
             Change::Granted(credential) => {
-                self.generation = self
+                let renewed =
+                    self.before.as_ref().filter(|before| before.credential.is_of_same_login(credential));
+                let was_stored = self.was_stored(credential);
+                let (logouts, superseded) = (self.logouts, AtomicBool::new(false));
+                let generation = self
                     .update(|record| {
-                        record.set_credential(credential);
-                        true
+                        let ended = (renewed.is_some() && self.server.logouts() != logouts)
+                            || (was_stored && !record.is_of_login(credential));
+                        superseded.store(ended, Ordering::Relaxed);
+                        if !ended {
+                            record.set_credential(credential);
+                        }
+                        !ended
                     })
                     .await?;
+                self.superseded = superseded.into_inner();
+                self.generation = generation;
             }
             Change::RefreshRejected(rejected) => {
                 self.server.forget_refresh(rejected);

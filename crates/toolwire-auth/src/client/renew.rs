@@ -5,7 +5,7 @@
 //! is under way; across processes the lock of the store decides who renews, and whoever comes second finds what the
 //! first has stored.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use tokio::{
     sync::watch,
@@ -14,10 +14,9 @@ use tokio::{
 
 use super::{
     AuthError, AuthErrorKind, Step,
-    credential::{CurrentCredential, Server},
+    credential::{CurrentCredential, Server, logged_out},
     driver::{self, Saving},
     flow::Cause,
-    token::Credential,
 };
 
 type Outcome = Result<CurrentCredential, AuthError>;
@@ -122,18 +121,14 @@ async fn renew(server: &Arc<Server>, cause: Cause, seen: Option<&CurrentCredenti
     if let Some(held) = newer(held.as_ref(), seen) {
         return Ok(held);
     }
-    let in_use = held.as_ref().map(|held| Arc::clone(&held.credential));
-    let stored = match server.stored().await {
-        Some((credential, generation)) if is_news(&credential, generation, held.as_ref(), server.now()) => {
-            return Ok(server.adopt(credential, generation, false));
-        }
-        Some((credential, generation)) if held.as_ref().is_none_or(|held| generation > held.generation) => {
-            Some(Arc::new(credential))
-        }
-        // What is in use is as good as what is stored, or better, if it could not be stored.
-        _ => in_use,
-    };
-    driver::run(server, cause, false, stored, Saving::Locked).await
+    if let Some(news) = server.news().await {
+        return Ok(news);
+    }
+    let renewed = server.to_renew().await;
+    if renewed.is_none() && held.is_some() && server.asks_a_person() {
+        return Err(logged_out());
+    }
+    driver::run(server, cause, false, renewed, Saving::Locked).await
 }
 
 /// Asks a person. The store is locked only to write.
@@ -143,19 +138,15 @@ async fn ask(server: &Arc<Server>, cause: Cause, seen: Option<&CurrentCredential
         return Ok(held);
     }
     let step_up = matches!(cause, Cause::Lack(..));
-    if let Some((credential, generation)) = server.stored().await
-        && !step_up
-        && is_news(&credential, generation, held.as_ref(), server.now())
-    {
-        return Ok(server.adopt(credential, generation, false));
+    if !step_up && let Some(news) = server.news().await {
+        return Ok(news);
     }
     // It was tried, and a login begins where that has failed.
-    let stored = held.map(|held| {
-        let mut credential = (*held.credential).clone();
+    let stored = server.to_renew().await.map(|mut before| {
         if !step_up {
-            credential.refresh = None;
+            Arc::make_mut(&mut before.credential).refresh = None;
         }
-        Arc::new(credential)
+        before
     });
     driver::run(server, cause, true, stored, Saving::Unlocked).await
 }
@@ -164,16 +155,4 @@ async fn ask(server: &Arc<Server>, cause: Cause, seen: Option<&CurrentCredential
 fn newer(held: Option<&CurrentCredential>, seen: Option<&CurrentCredential>) -> Option<CurrentCredential> {
     let seen = seen.map_or(0, |seen| seen.serial);
     held.filter(|held| held.serial > seen).cloned()
-}
-
-/// Whether somebody else has stored a credential that can be used.
-fn is_news(
-    credential: &Credential,
-    generation: u64,
-    held: Option<&CurrentCredential>,
-    now: SystemTime,
-) -> bool {
-    let other =
-        held.is_none_or(|held| generation > held.generation && held.credential.access != credential.access);
-    other && !credential.is_due(now)
 }

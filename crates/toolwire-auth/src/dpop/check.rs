@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use http::HeaderMap;
@@ -146,8 +146,9 @@ fn judge(
     if Thumbprint::parse(expected.bound_to) != Some(thumbprint) {
         return Err(invalid("the token is bound to another key"));
     }
-    // The time of the proof is within one window of ours, so two windows from now nobody accepts it any more.
-    Ok(now + 2 * WINDOW + Duration::from_secs(1))
+    // The clock is read in whole seconds, so it is accepted until one second after its window.
+    let issued = Duration::try_from_secs_f64(issued).unwrap_or_default();
+    Ok(UNIX_EPOCH + issued + WINDOW + Duration::from_secs(1))
 }
 
 /// Whether the nonce is accepted, and, if so, whether another should be given out.
@@ -187,20 +188,19 @@ impl Proved {
         self.stale_nonce
     }
 
-    /// Takes the proof, once. A store that has no room for more of this key refuses them, and has room for others.
+    /// Takes the proof, once, for whoever the token stands for: a store has no room for more than a share of each. Not for
+    /// the key of the proof, of which anybody makes as many as they like.
     ///
     /// # Errors
-    /// When it was taken before, or cannot be remembered.
+    /// When it was taken before, or cannot be remembered. Only the first is a fault of the proof.
     #[cfg(feature = "server")]
-    pub async fn take(self, store: &dyn toolwire_server::NonceStore) -> Result<Thumbprint, ProofError> {
-        // The store is of proofs alone, so a thumbprint can be nobody else there.
-        let holder = toolwire_server::Principal::new(self.thumbprint.to_string());
-        let key = toolwire_server::CallerKey::principal(holder.key());
-        if store.consume(Some(&key), self.id, self.until).await {
-            Ok(self.thumbprint)
-        } else {
-            Err(ProofError::Invalid("the proof was used before, or its key has used too many"))
-        }
+    pub async fn take(
+        self,
+        store: &dyn toolwire_server::NonceStore,
+        holder: &toolwire_server::CallerKey,
+        now: SystemTime,
+    ) -> Result<Thumbprint, toolwire_server::NonceError> {
+        store.consume(Some(holder), self.id, self.until, now).await.map(|()| self.thumbprint)
     }
 }
 

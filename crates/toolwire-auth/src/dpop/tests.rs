@@ -284,36 +284,65 @@ fn replicas_accept_the_nonces_of_each_other_and_of_no_other_server() {
 
 #[cfg(feature = "server")]
 mod replay {
-    use toolwire_server::MemoryNonces;
+    use toolwire_server::{CallerKey, MemoryNonces, NonceError, Principal};
 
     use super::*;
 
-    /// A proof of now, as the store has a clock of its own.
-    fn proved(key: &PrivateKey, number: u8) -> Proved {
-        let now = SystemTime::now();
-        let signed = Proof::new("POST", &url(), now, [number; 16]).access_token(TOKEN).sign(key).unwrap();
-        judge(&signed, key.public_key(), None, now).unwrap()
+    fn holder(name: &str) -> CallerKey {
+        CallerKey::principal(Principal::new(name).key())
+    }
+
+    /// A proof that was made at this second, and judged at that one.
+    fn proved(key: &PrivateKey, number: u8, made: u64, now: u64) -> Result<Proved, ProofError> {
+        let proof = Proof::new("POST", &url(), at(made), [number; 16]).access_token(TOKEN);
+        judge(&proof.sign(key).unwrap(), key.public_key(), None, at(now))
     }
 
     #[tokio::test]
     async fn a_proof_is_taken_once() {
-        let (store, key) = (MemoryNonces::default(), key());
-        let first = proved(&key, 1);
-        assert_eq!(first.clone().take(&store).await, Ok(key.public_key().thumbprint()));
-        let again = Err(ProofError::Invalid("the proof was used before, or its key has used too many"));
-        assert_eq!(first.take(&store).await, again);
-        assert_eq!(proved(&key, 1).take(&store).await, again, "signed anew with the same jti");
-        assert!(proved(&key, 2).take(&store).await.is_ok());
-        assert!(proved(&super::key(), 1).take(&store).await.is_ok(), "of another key");
+        let (store, key, ada) = (MemoryNonces::default(), key(), holder("ada"));
+        let take = async |key: &PrivateKey, number| {
+            proved(key, number, NOW, NOW).unwrap().take(&store, &ada, at(NOW)).await
+        };
+        assert_eq!(take(&key, 1).await, Ok(key.public_key().thumbprint()));
+        assert_eq!(take(&key, 1).await, Err(NonceError::Used), "signed anew with the same jti");
+        assert!(take(&key, 2).await.is_ok());
+        assert!(take(&super::key(), 1).await.is_ok(), "of another key");
+        let again = proved(&key, 2, NOW, NOW).unwrap();
+        assert_eq!(
+            again.take(&store, &holder("eve"), at(NOW)).await,
+            Err(NonceError::Used),
+            "by another holder"
+        );
     }
 
     #[tokio::test]
-    async fn a_key_that_fills_the_store_is_refused_and_others_work() {
-        let (store, eve, ada) = (MemoryNonces::new(100).limit_per_caller(3), key(), key());
-        for number in 0..3 {
-            assert!(proved(&eve, number).take(&store).await.is_ok());
+    async fn a_proof_is_remembered_for_as_long_as_it_is_accepted_and_not_much_longer() {
+        let (key, ada) = (key(), holder("ada"));
+        for made in [NOW - 60, NOW, NOW + 60] {
+            let store = MemoryNonces::new(1);
+            assert!(proved(&key, 1, made, NOW).unwrap().take(&store, &ada, at(NOW)).await.is_ok());
+            let last = proved(&key, 1, made, made + 60).unwrap();
+            let end = at(made + 61) - Duration::from_nanos(1);
+            assert_eq!(last.take(&store, &ada, end).await, Err(NonceError::Used), "{made}");
+            assert!(proved(&key, 1, made, made + 61).is_err(), "{made}");
+            let late = made + 61 + 16;
+            assert!(
+                proved(&key, 2, late, late).unwrap().take(&store, &ada, at(late)).await.is_ok(),
+                "{made}"
+            );
         }
-        assert!(proved(&eve, 3).take(&store).await.is_err(), "and not waved through");
-        assert!(proved(&ada, 3).take(&store).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_holder_of_many_keys_leaves_room_for_the_others() {
+        let (store, eve, ada) = (MemoryNonces::new(100).limit_per_caller(3), holder("eve"), holder("ada"));
+        let take =
+            async |who| proved(&key(), 1, NOW, NOW).unwrap().take(&store, who, at(NOW)).await.map(drop);
+        for _ in 0..3 {
+            assert_eq!(take(&eve).await, Ok(()));
+        }
+        assert_eq!(take(&eve).await, Err(NonceError::Full), "and not waved through");
+        assert_eq!(take(&ada).await, Ok(()));
     }
 }

@@ -38,7 +38,11 @@ impl Zone {
         match address.octets() {
             // 0.0.0.0 is this machine, too, for many systems.
             [0 | 127, ..] => Some(Self::Loopback),
-            [169, 254, ..] => Some(Self::LinkLocal),
+            [169, 254, ..]
+            // What Azure, Alibaba and Oracle tell their machines.
+            | [168, 63, 129, 16]
+            | [100, 100, 100, 200]
+            | [192, 0, 0, 192] => Some(Self::LinkLocal),
             [10, ..]
             | [172, 16..=31, ..]
             | [192, 168, ..]
@@ -66,7 +70,10 @@ impl Zone {
             | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
             // 6to4.
             | [0x2002, high, low, ..] => Self::of_v4(embedded(high, low)),
-            [0xfe80..=0xfebf, ..] => Some(Self::LinkLocal),
+            [0xfe80..=0xfebf, ..]
+            // What Amazon and Google tell their machines.
+            | [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]
+            | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => Some(Self::LinkLocal),
             // NAT64 of one's own network, and tunnels: where they lead cannot be seen. Then those for documents, and
             // unique local and, as they were once called, site local ones.
             [0x64, 0xff9b, 1, ..]
@@ -150,6 +157,17 @@ impl Reach {
         }
     }
 
+    /// Whether what the server names may be at this URL, as far as the URL itself says where it leads.
+    pub(crate) fn allows_url(&self, url: &Url) -> bool {
+        match url.host() {
+            _ if self.is_server(url) => true,
+            Some(Host::Ipv4(address)) => self.allows(address.into()),
+            Some(Host::Ipv6(address)) => self.allows(address.into()),
+            Some(Host::Domain(_)) => !is_loopback(url) || self.zone() == Zone::Loopback,
+            None => false,
+        }
+    }
+
     /// Whether what the server names may be at this address.
     pub fn allows(&self, address: IpAddr) -> bool {
         Zone::of(address).is_some_and(|zone| zone <= self.zone())
@@ -196,6 +214,13 @@ mod tests {
             ("2001::1", Some(Zone::Private)),
             ("64:ff9b:1::7f00:1", Some(Zone::Private)),
             ("169.254.169.254", Some(Zone::LinkLocal)),
+            ("168.63.129.16", Some(Zone::LinkLocal)),
+            ("168.63.129.17", Some(Zone::Public)),
+            ("100.100.100.200", Some(Zone::LinkLocal)),
+            ("192.0.0.192", Some(Zone::LinkLocal)),
+            ("fd00:ec2::254", Some(Zone::LinkLocal)),
+            ("fd20:ce::254", Some(Zone::LinkLocal)),
+            ("fd00:ec2::255", Some(Zone::Private)),
             ("fe80::1", Some(Zone::LinkLocal)),
             ("127.8.8.8", Some(Zone::Loopback)),
             ("0.0.0.0", Some(Zone::Loopback)),

@@ -58,9 +58,9 @@ impl ResourceServer {
         self
     }
 
-    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that names one of the issuers is
-    /// shown to its verifier alone; one that does not say whose it is, to the verifiers in the order in which they were
-    /// added.
+    /// Takes tokens of another issuer as well, each with a verifier of its own. A token that names one of the issuers, or
+    /// that one verifier [knows](Verify::knows) for certain, is shown to that verifier alone; one that does not say whose
+    /// it is, to the verifiers in the order in which they were added.
     pub fn issuer(mut self, issuer: impl Into<String>, verifier: impl Verify) -> Self {
         self.issuers.push((issuer.into(), Some(Box::new(verifier))));
         self
@@ -148,7 +148,6 @@ impl ResourceServer {
             optional: self.optional,
             clock: self.clock,
             seen: TokenCache::new(),
-            tokens: OnceLock::new(),
         }))
     }
 }
@@ -186,7 +185,7 @@ fn issuers(
         verifier
             .prepare(&Setting::new(resource, issuer.as_str()))
             .map_err(|error| GuardError(format!("the tokens of {text:?} cannot be verified: {error}")))?;
-        entries.push(IssuerEntry { issuer, verifier });
+        entries.push(IssuerEntry { issuer, verifier, tokens: OnceLock::new() });
     }
     Ok(entries)
 }

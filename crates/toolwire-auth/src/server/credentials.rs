@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
 
+use toolwire_server::CallerKey;
+
 use super::verify::{PresentedToken, Scheme};
 
 /// How long a token may be, in bytes. Those that carry groups are long.
@@ -57,7 +59,10 @@ fn names_a_token(query: &str) -> bool {
 }
 
 /// The token of an `Authorization` header. Other schemes than those of OAuth say nothing to us.
-pub(super) fn token(value: &HeaderValue) -> Result<Option<PresentedToken>, Malformed> {
+pub(super) fn token(
+    value: &HeaderValue,
+    peer: Option<CallerKey>,
+) -> Result<Option<PresentedToken>, Malformed> {
     let text = value.to_str().map_err(|_| Malformed("Authorization cannot be read"))?;
     let (scheme, rest) = text.split_once(' ').unwrap_or((text, ""));
     let scheme = if scheme.eq_ignore_ascii_case("bearer") {
@@ -74,7 +79,7 @@ pub(super) fn token(value: &HeaderValue) -> Result<Option<PresentedToken>, Malfo
     if !is_token(token) {
         return Err(Malformed("the token has characters that no token has"));
     }
-    Ok(Some(PresentedToken::new(scheme, token)))
+    Ok(Some(PresentedToken::from_peer(scheme, token, peer)))
 }
 
 /// `b64token` of RFC 6750. A comma is not in it, so two headers that a proxy has joined are refused.
@@ -104,7 +109,7 @@ mod tests {
         let taken = take(&mut parts);
         assert!(!parts.headers.contains_key("authorization") && !parts.headers.contains_key("dpop"));
         let Credentials { authorization, proof } = taken?;
-        Ok((authorization.as_ref().map(token).transpose()?.flatten(), proof))
+        Ok((authorization.as_ref().map(|value| token(value, None)).transpose()?.flatten(), proof))
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toolwire_server::{Principal, PrincipalKey, ScopeError, Scopes};
 use url::Url;
 
-use super::{ResourceGuard, tokens::Tokens, verify::PresentedToken};
+use super::{ResourceGuard, guard::IssuerEntry, tokens::Tokens, verify::PresentedToken};
 use crate::{
     Endpoint, Secret,
     fetch::{Fetch, Guarded, NamedBy, Reach, Request, Response, Zone, send},
@@ -33,15 +33,17 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 /// Gets tokens for other servers, in the name of those who are being served.
 ///
-/// It is the one use that a token which came in has here: as the `subject_token` of an exchange at the issuer. It is never
-/// sent on, and there is no exchange for the server's own resource.
+/// It is the one use that a token which came in has here: as the `subject_token` of an exchange at the issuer that made
+/// it. It is never sent on, callers of other issuers have no token here, and there is no exchange for the server itself,
+/// by its resource or by any audience that its verifiers take.
 ///
 /// ```
 /// use toolwire_auth::{Secret, server::{Downstream, ResourceGuard}};
 /// use toolwire_server::Principal;
 ///
 /// # fn describe(guard: &ResourceGuard) -> Result<Downstream, Box<dyn std::error::Error>> {
-/// let downstream = Downstream::new(guard, "https://login.example/token", "files", Secret::env("FILES_SECRET")?)?;
+/// let (issuer, endpoint) = ("https://login.example", "https://login.example/token");
+/// let downstream = Downstream::new(guard, issuer, endpoint, "files", Secret::env("FILES_SECRET")?)?;
 /// # Ok(downstream)
 /// # }
 ///
@@ -51,6 +53,8 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// ```
 pub struct Downstream {
     guard: ResourceGuard,
+    /// The position of the issuer.
+    issuer: usize,
     endpoint: Endpoint,
     client: Secret,
     fetch: Arc<dyn Fetch>,
@@ -69,24 +73,28 @@ struct Wanted {
 }
 
 impl Downstream {
-    /// Exchanges tokens at the token endpoint of an issuer, as the client `client_id`. From now on the guard keeps the
-    /// tokens that it lets in, while they are valid.
+    /// Exchanges tokens of `issuer`, which is one of the guard's, at its token endpoint, as the client `client_id`. From
+    /// now on the guard keeps the tokens of that issuer that it lets in, while they are valid.
     ///
     /// # Errors
-    /// When the endpoint is not an `https` URL (or `http` on this machine).
+    /// When the guard does not take tokens of that issuer, or they are not [exchangeable](super::Verify::is_exchangeable),
+    /// or the endpoint is not an `https` URL (or `http` on this machine).
     #[expect(clippy::needless_pass_by_value, reason = "a secret is handed over, not shown")]
     pub fn new(
         guard: &ResourceGuard,
+        issuer: &str,
         token_endpoint: &str,
         client_id: &str,
         secret: Secret,
     ) -> Result<Self, DownstreamError> {
+        let (position, entry) = exchangeable(guard, issuer)?;
         let endpoint = Endpoint::parse(token_endpoint).map_err(|error| {
             DownstreamError::Setting(format!("the token endpoint {token_endpoint:?} {error}"))
         })?;
-        guard.inner().tokens.get_or_init(Tokens::default);
+        entry.tokens.get_or_init(Tokens::default);
         Ok(Self {
             guard: guard.clone(),
+            issuer: position,
             endpoint,
             client: basic(client_id, &secret),
             fetch: Arc::new(Guarded::new()),
@@ -104,8 +112,12 @@ impl Downstream {
 
     /// A token with which `resource` can be used in the name of `who`. It is remembered until it expires.
     ///
+    /// A caller that was read from a [record](Principal::record), such as that of a task that is run again after it
+    /// waited, has none, though the same user may be served with one just now.
+    ///
     /// # Errors
-    /// When it is for this very server, there is no token to exchange, or the issuer refuses or does not answer.
+    /// When it is for this very server, there is no token of this issuer to exchange, or the issuer refuses or does not
+    /// answer.
     pub async fn token_for<S: AsRef<str>>(
         &self,
         who: &Principal,
@@ -118,7 +130,8 @@ impl Downstream {
         let scopes = Scopes::of(scopes).map_err(DownstreamError::Scopes)?;
         let (inner, now) = (self.guard.inner(), self.guard.inner().clock.now());
         // Asked first: what was got for somebody lasts no longer than they are known.
-        let kept = inner.tokens.get().and_then(|tokens| tokens.of(who, now));
+        let entry = inner.issuers.get(self.issuer).filter(|_| !who.is_restored());
+        let kept = entry.and_then(|entry| entry.tokens.get()?.of(who, now));
         let subject = kept.ok_or(DownstreamError::NoToken)?;
         let may = who.scopes().clone();
         let wanted = Wanted { who: who.key(), may, resource: resource.to_owned(), scopes };
@@ -134,15 +147,13 @@ impl Downstream {
         Ok(token)
     }
 
-    /// Whether a resource is this server itself, however it is written.
+    /// Returns whether a resource is this server itself, by any of its names and however that is written.
     fn is_own(&self, resource: &str) -> Result<bool, DownstreamError> {
-        let read = |text: &str| {
-            let url = Url::parse(text).ok()?;
-            Some((url.origin(), url.path().trim_end_matches('/').to_owned()))
-        };
-        let wanted = read(resource)
+        let wanted = place(resource)
             .ok_or_else(|| DownstreamError::Setting(format!("the resource {resource:?} is not a URL")))?;
-        Ok(read(&self.guard.inner().resource) == Some(wanted))
+        let inner = self.guard.inner();
+        let audiences = inner.issuers.iter().flat_map(|entry| entry.verifier.audiences());
+        Ok(audiences.chain([&inner.resource]).any(|own| place(own).as_ref() == Some(&wanted)))
     }
 
     async fn exchange(
@@ -185,6 +196,29 @@ impl Downstream {
     fn lock(&self) -> MutexGuard<'_, HashMap<Wanted, (Secret, SystemTime)>> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the issuer of a guard whose tokens are to be exchanged, with its position.
+fn exchangeable<'g>(
+    guard: &'g ResourceGuard,
+    issuer: &str,
+) -> Result<(usize, &'g IssuerEntry), DownstreamError> {
+    let mut issuers = guard.inner().issuers.iter().enumerate();
+    let found = issuers.find(|(_, entry)| entry.issuer.as_str() == issuer);
+    let why = match found {
+        Some((position, entry)) if entry.verifier.is_exchangeable() => return Ok((position, entry)),
+        Some(_) => "were not given out by an authorization server, and cannot be exchanged",
+        None => "are not taken by the guard; name one of its issuers, byte for byte",
+    };
+    Err(DownstreamError::Setting(format!("tokens of {issuer:?} {why}")))
+}
+
+/// Returns the scheme, host, port and path of a URL of any scheme, without what can be written in more than one way.
+fn place(text: &str) -> Option<(String, String, Option<u16>, String)> {
+    let url = Url::parse(text).ok()?;
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    let path = url.path().trim_end_matches('/').to_owned();
+    Some((url.scheme().to_owned(), host, url.port_or_known_default(), path))
 }
 
 /// Id and secret as RFC 6749, 2.3.1 wants them: form-encoded first.
@@ -249,7 +283,7 @@ pub enum DownstreamError {
     Scopes(ScopeError),
     /// The token would be for this server itself. Whoever asked wants to be mistaken for its caller.
     OwnResource,
-    /// The guard has let nobody in with a token of this caller, or it has expired.
+    /// The guard has let nobody in with a token of this caller, it is of another issuer, or it has expired.
     NoToken,
     /// The issuer refuses, with this error of OAuth.
     Refused(String),
@@ -264,7 +298,10 @@ impl fmt::Display for DownstreamError {
             Self::Scopes(error) => error.fmt(f),
             Self::OwnResource => f.write_str("there is no exchange for a server's own resource"),
             Self::NoToken => {
-                f.write_str("there is no token of this caller to exchange; is it served by the guard?")
+                f.write_str(
+                    "there is no token of this caller to exchange: it has to be served by the guard, with a token of \
+                     this issuer",
+                )
             }
             Self::Refused(error) => write!(f, "the issuer refused to exchange the token: {error}"),
             Self::Unavailable(why) => write!(f, "the issuer cannot be asked for a token now: {why}"),

@@ -1,23 +1,34 @@
 //! Which proofs of possession are asked for.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolwire_protocol::seal::{KeyError, KeyRing, NONCE_BYTES};
-use toolwire_server::{MemoryNonces, NonceStore};
+use toolwire_server::{CallerKey, MemoryNonces, NonceError, NonceStore, Principal};
 
-use super::{guard::VerifiedToken, verify::PresentedToken};
+use super::{
+    guard::{Refusal, VerifiedToken},
+    verify::{PresentedToken, Unavailable},
+};
 use crate::{
     dpop::{self, Expected, NONCE_HEADER, Nonces, ProofError, Target},
     entropy::{Entropy, SystemEntropy},
     jose::Algorithm,
 };
 
-/// How many proofs are remembered so that none is used twice. They last for two minutes.
-const MAX_PROOFS: usize = 65_536;
+/// How many proofs are remembered so that none is used twice: 13,000 new ones in each second, as each lasts for a little
+/// more than a minute. All together take up to 60 MB, and up to 180 MB where each is of another user.
+const MAX_PROOFS: usize = 1 << 20;
 
-/// How many of them may be of one key.
-const MAX_PROOFS_OF_A_KEY: usize = 4_096;
+/// How many of them may be of one user: 850 new ones in each second.
+const MAX_PROOFS_OF_A_USER: usize = MAX_PROOFS / 16;
+
+/// How much time there is between two warnings that proofs cannot be remembered.
+const WARNING_PAUSE: Duration = Duration::from_secs(60);
 
 /// Whether tokens have to come with a proof that the client holds the key that they are bound to (RFC 9449).
 ///
@@ -39,7 +50,7 @@ impl Dpop {
 
     /// Tokens that are bound to a key come with a proof; others are taken as they are.
     pub fn accepted() -> Self {
-        let used = MemoryNonces::new(MAX_PROOFS).limit_per_caller(MAX_PROOFS_OF_A_KEY);
+        let used = MemoryNonces::new(MAX_PROOFS).limit_per_caller(MAX_PROOFS_OF_A_USER);
         Self { required: false, algorithms: Algorithm::ALL.to_vec(), secrets: None, used: Arc::new(used) }
     }
 
@@ -59,8 +70,11 @@ impl Dpop {
         Ok(self)
     }
 
-    /// Where proofs that were used are remembered. Default: in memory, 65,536 of them, and 4,096 of one key; replicas need
-    /// a store that they share.
+    /// Sets where proofs that were used are remembered. They are counted by user: by issuer and subject of the token, and
+    /// not by its key or its client, of which one user can have many. While there is no room, the answer is 503.
+    ///
+    /// Default: in memory, a million of them, which is some 13,000 requests in each second, and a sixteenth of that for
+    /// one user. It grows with their number, to 60 MB or 180 MB. Replicas need a store that they share.
     pub fn store(mut self, store: impl NonceStore + 'static) -> Self {
         self.used = Arc::new(store);
         self
@@ -70,7 +84,14 @@ impl Dpop {
     pub(super) fn checks(self, resource: &str) -> Option<Proofs> {
         let target = Target::parse(resource.split('?').next().unwrap_or_default())?;
         let nonces = self.secrets.map(|secrets| Nonces::new(secrets, resource));
-        Some(Proofs { required: self.required, algorithms: self.algorithms, nonces, used: self.used, target })
+        Some(Proofs {
+            required: self.required,
+            algorithms: self.algorithms,
+            nonces,
+            used: self.used,
+            target,
+            warned: Mutex::default(),
+        })
     }
 }
 
@@ -91,6 +112,8 @@ pub(super) struct Proofs {
     nonces: Option<Nonces>,
     used: Arc<dyn NonceStore>,
     target: Target,
+    /// When it was last told that proofs cannot be remembered.
+    warned: Mutex<Option<SystemTime>>,
 }
 
 impl Proofs {
@@ -102,7 +125,7 @@ impl Proofs {
         method: &str,
         proof: Option<&HeaderValue>,
         now: SystemTime,
-    ) -> Result<(), ProofError> {
+    ) -> Result<(), Refusal> {
         let bound_to = known.key.as_deref().ok_or(ProofError::Invalid("the token is not bound to a key"))?;
         let proof = proof.ok_or(ProofError::Invalid("there is no proof"))?;
         let proof = proof.to_str().map_err(|_| ProofError::Invalid("the proof is not text"))?;
@@ -115,7 +138,26 @@ impl Proofs {
             nonces: self.nonces.as_ref(),
         };
         // Last of all it is used up: a proof that fails otherwise can be sent again.
-        dpop::check(proof, &expected, now)?.take(&*self.used).await.map(drop)
+        let outcome =
+            dpop::check(proof, &expected, now)?.take(&*self.used, &holder(&known.principal), now).await;
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(NonceError::Used) => Err(ProofError::Invalid("the proof was used before").into()),
+            // The proof is good: a client that was told otherwise would give up its token.
+            Err(why) => Err(self.unavailable(why, now)),
+        }
+    }
+
+    /// Says that a proof cannot be remembered, and warns of it once in a while.
+    fn unavailable(&self, why: NonceError, now: SystemTime) -> Refusal {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due =
+            warned.is_none_or(|last| now.duration_since(last).is_ok_and(|since| since >= WARNING_PAUSE));
+        if is_due {
+            tracing::warn!(%why, "proofs of possession are refused because they cannot be remembered");
+            *warned = Some(now);
+        }
+        Refusal::Verify(Unavailable::new(format!("a proof of possession: {why}")).into())
     }
 
     /// Gives the client a nonce for its next proof.
@@ -132,8 +174,48 @@ impl Proofs {
     }
 }
 
+/// Returns for whom proofs are counted: the user, with whatever client, or else the client.
+fn holder(who: &Principal) -> CallerKey {
+    let of = if who.is_client() { Principal::client } else { Principal::builder };
+    let mut user = of(who.subject());
+    if let Some(issuer) = who.issuer() {
+        user = user.issuer(issuer);
+    }
+    CallerKey::principal(user.build().key())
+}
+
 impl fmt::Debug for Proofs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proofs").field("required", &self.required).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::dpop::WINDOW;
+
+    #[tokio::test]
+    async fn one_client_at_a_high_rate_is_served_for_ever_by_default() {
+        const RATE: u64 = 800;
+        let (store, client) = (Dpop::accepted().used, holder(&Principal::new("gateway")));
+        for number in 0..RATE * 200 {
+            let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000) + Duration::from_secs(number) / 800;
+            let mut nonce = [0; NONCE_BYTES];
+            nonce[..8].copy_from_slice(&number.to_be_bytes());
+            let until = now + WINDOW + Duration::from_secs(1);
+            assert_eq!(store.consume(Some(&client), nonce, until, now).await, Ok(()), "{number}");
+        }
+    }
+
+    #[test]
+    fn proofs_are_counted_by_user_whatever_the_client() {
+        let who = || Principal::builder("eve").issuer("https://login.example");
+        let eve = holder(&who().client_id("one").build());
+        assert_eq!(holder(&who().client_id("two").build()), eve);
+        assert_ne!(holder(&Principal::builder("eve").issuer("https://other.example").build()), eve);
+        assert_ne!(holder(&Principal::builder("ada").issuer("https://login.example").build()), eve);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, request::Parts};
-use toolwire_http::server::{Admission, Denied, Documents, Guard, Lacking};
+use toolwire_http::server::{Admission, Denied, Documents, Guard, Lacking, PeerAddr};
 use toolwire_server::{Principal, Scopes};
 
 use super::{
@@ -42,20 +42,22 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// By what is said in `Authorization`, so that a header that was read once is not read again.
     pub(super) seen: TokenCache<VerifiedToken>,
-    /// Set when somebody may exchange tokens.
-    pub(super) tokens: OnceLock<Tokens>,
 }
 
 /// An issuer and what verifies its tokens.
 pub(super) struct IssuerEntry {
     pub(super) issuer: Issuer,
     pub(super) verifier: Box<dyn Verify>,
+    /// Tokens of this issuer, kept once there is a [`Downstream`](super::Downstream) that exchanges them there.
+    pub(super) tokens: OnceLock<Tokens>,
 }
 
 /// What is known of a token that is valid.
 #[derive(Clone, Debug)]
 pub(super) struct VerifiedToken {
-    principal: Principal,
+    pub(super) principal: Principal,
+    /// The position of the issuer that made it.
+    issuer: usize,
     /// How it was presented.
     scheme: Scheme,
     /// The thumbprint of the key that the token is bound to.
@@ -63,9 +65,15 @@ pub(super) struct VerifiedToken {
 }
 
 /// Why a token does not let anybody in.
-enum Refusal {
+pub(super) enum Refusal {
     Verify(VerifyError),
     Proof(ProofError),
+}
+
+impl From<ProofError> for Refusal {
+    fn from(error: ProofError) -> Self {
+        Self::Proof(error)
+    }
 }
 
 impl ResourceGuard {
@@ -135,11 +143,12 @@ impl Guard for ResourceGuard {
         // Whoever exchanges tokens needs the token itself.
         if let Some(known) = &known
             && !inner.needs_proof(known)
-            && inner.tokens.get().is_none()
+            && inner.tokens_of(known).is_none()
         {
             return Admission::admitted(Some(known.principal.clone()));
         }
-        let token = match credentials::token(&header) {
+        let peer = parts.extensions.get::<PeerAddr>().map(|peer| peer.caller());
+        let token = match credentials::token(&header, peer) {
             Ok(Some(token)) => token,
             Ok(None) => return inner.nobody(),
             Err(malformed) => return inner.malformed(malformed),
@@ -211,10 +220,15 @@ impl Inner {
     }
 
     fn let_in(&self, token: &PresentedToken, known: VerifiedToken, now: SystemTime) -> Principal {
-        if let Some(tokens) = self.tokens.get() {
+        if let Some(tokens) = self.tokens_of(&known) {
             tokens.keep(&known.principal, token, now);
         }
         known.principal
+    }
+
+    /// Returns where the tokens of the issuer that made this one are kept, if they are.
+    fn tokens_of(&self, known: &VerifiedToken) -> Option<&Tokens> {
+        self.issuers.get(known.issuer)?.tokens.get()
     }
 
     /// Has a token verified by those who may know it, and checks what they say.
@@ -225,11 +239,11 @@ impl Inner {
         now: SystemTime,
     ) -> Result<VerifiedToken, VerifyError> {
         let mut refused = VerifyError::Invalid(Invalid::new("it is of no issuer that is known here"));
-        for entry in self.candidates(token) {
+        for (position, entry) in self.candidates(token) {
             let verified = verified(&*entry.verifier, token, now).await;
-            match verified
-                .and_then(|verified| self.accept(entry, token.scheme(), verified, now).map_err(Into::into))
-            {
+            let accept =
+                |verified| self.accept(position, entry, token.scheme(), verified, now).map_err(Into::into);
+            match verified.and_then(accept) {
                 Ok((known, until)) => {
                     self.seen.put(header.as_bytes(), known.clone(), until, now);
                     return Ok(known);
@@ -242,26 +256,32 @@ impl Inner {
         Err(refused)
     }
 
-    /// The issuers that a token may be of. One that names an issuer that is known here is shown to nobody else: whoever
-    /// is asked about a token can use it.
-    fn candidates(&self, token: &PresentedToken) -> Vec<&IssuerEntry> {
-        if let [only] = &self.issuers[..] {
-            return vec![only];
+    /// The issuers that a token may be of, with their positions. One that certainly is of an issuer, or names one that is
+    /// known here, is shown to no other: whoever is asked about a token can use it.
+    fn candidates(&self, token: &PresentedToken) -> Vec<(usize, &IssuerEntry)> {
+        let issuers = || self.issuers.iter().enumerate();
+        if self.issuers.len() == 1 {
+            return issuers().collect();
+        }
+        if let Some(maker) = issuers().find(|(_, entry)| entry.verifier.knows(token)) {
+            return vec![maker];
         }
         if let Some(claimed) = token.claimed_issuer() {
-            let is_named =
-                |entry: &&IssuerEntry| entry.verifier.accepts_issuer(entry.issuer.as_str(), &claimed);
-            let named: Vec<&IssuerEntry> = self.issuers.iter().filter(is_named).collect();
+            let is_named = |(_, entry): &(usize, &IssuerEntry)| {
+                entry.verifier.accepts_issuer(entry.issuer.as_str(), &claimed)
+            };
+            let named: Vec<_> = issuers().filter(is_named).collect();
             if !named.is_empty() {
                 return named;
             }
         }
-        self.issuers.iter().filter(|entry| entry.verifier.may_know(token)).collect()
+        issuers().filter(|(_, entry)| entry.verifier.may_know(token)).collect()
     }
 
     /// Checks issuer, audience and expiry, whatever the verifier has done.
     fn accept(
         &self,
+        position: usize,
         entry: &IssuerEntry,
         scheme: Scheme,
         verified: Verified,
@@ -287,8 +307,8 @@ impl Inner {
         }
         let scopes = Scopes::of(&verified.scopes)
             .map_err(|error| Invalid::new(format!("its scopes cannot be read: {error}")))?;
-        let mut principal =
-            Principal::builder(verified.subject).issuer(issuer).scopes(scopes).claims(verified.claims);
+        let of = if verified.is_client { Principal::client } else { Principal::builder };
+        let mut principal = of(verified.subject).issuer(issuer).scopes(scopes).claims(verified.claims);
         if let Some(client) = verified.client_id {
             principal = principal.client_id(client);
         }
@@ -296,7 +316,7 @@ impl Inner {
             principal = principal.expires_at(expiry);
         }
         let key = verified.key.map(Into::into);
-        Ok((VerifiedToken { principal: principal.build(), scheme, key }, until))
+        Ok((VerifiedToken { principal: principal.build(), issuer: position, scheme, key }, until))
     }
 
     /// Whether a token counts only with a proof, or does not count as it was presented.
@@ -327,7 +347,7 @@ impl Inner {
         if known.key.is_none() && token.scheme() == Scheme::Bearer {
             return invalid("it is not bound to a key, and has to be");
         }
-        proofs.check(token, known, method.as_str(), proof, now).await.map_err(Refusal::Proof)
+        proofs.check(token, known, method.as_str(), proof, now).await
     }
 
     /// What a client is told. Which check has failed is for the log.

@@ -1,6 +1,7 @@
 //! The tokens of those who are being served, for the one who may exchange them.
 //!
-//! Nothing is kept here unless there is a [`Downstream`](super::Downstream). Handlers cannot reach it.
+//! There is one for each issuer that a [`Downstream`](super::Downstream) exchanges tokens at, and nothing is kept of
+//! others. Handlers cannot reach it.
 
 use std::{
     collections::HashMap,
@@ -14,7 +15,7 @@ use toolwire_server::{Principal, PrincipalKey, Scopes};
 
 use super::verify::PresentedToken;
 
-/// How many tokens are kept. Each takes up to 16 KiB.
+/// How many tokens are kept of an issuer. Each takes up to 16 KiB.
 pub(super) const MAX_TOKENS: usize = 4_096;
 
 /// Tokens by whom they stand for and what they allow: one that allows less must not get what another allows.

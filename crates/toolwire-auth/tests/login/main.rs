@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod attacks;
+mod browser;
 mod logout;
 mod renewal;
 mod whole;

@@ -158,8 +158,8 @@ async fn a_program_that_is_given_fewer_scopes_is_told_so_with_403_even_before_it
     let protected = Protected::new().await;
     let (world, clock) = (&protected.world, protected.clock.clone());
     world.state().lasts = Some(LIFETIME.as_secs());
-    let client = ClientId::new("marked-client").issuer(world.origin());
-    let robot = OAuth::client_credentials(client, Secret::from("marked-secret"));
+    let client = ClientId::new("marked-client");
+    let robot = OAuth::client_credentials(&world.origin(), client, Secret::from("marked-secret"));
     let robot = robot.clock(clock.clone()).build().unwrap();
     let client = protected.connect(&robot, EraChoice::Auto).await.unwrap();
     assert_eq!(call(&client, "write").await.unwrap(), "written");

@@ -45,6 +45,10 @@ pub(crate) struct State {
     pub(crate) revokes: bool,
     /// Whether access tokens are good until they end, whoever revokes them.
     pub(crate) keeps_access: bool,
+    /// Whether redirects to an address instead of a name are refused.
+    pub(crate) names_only: bool,
+    /// The issuer that the server names, if not that of this world.
+    pub(crate) issuer: Option<String>,
     pub(crate) scopes_asked: Vec<String>,
     seen: Seen,
     counter: u64,
@@ -65,6 +69,11 @@ pub(crate) struct Seen {
 }
 
 impl State {
+    /// Whether a refresh token is good and was not used.
+    pub(crate) fn can_renew(&self, token: &str) -> bool {
+        self.refresh.contains(token)
+    }
+
     /// What a token allows, if it is good.
     pub(crate) fn scopes_of(&self, token: &str) -> Option<String> {
         self.good.get(token).cloned()
@@ -151,7 +160,8 @@ impl World {
         let (status, headers, text) = match path {
             "/mcp" => self.mcp(header("authorization").as_deref()),
             "/.well-known/oauth-protected-resource/mcp" => {
-                json_of(&json!({"resource": self.server(), "authorization_servers": [self.origin()]}))
+                let issuer = self.state().issuer.clone().unwrap_or_else(|| self.origin());
+                json_of(&json!({"resource": self.server(), "authorization_servers": [issuer]}))
             }
             "/.well-known/oauth-authorization-server" => self.metadata(),
             "/register" => self.register(&body),
@@ -199,6 +209,11 @@ impl World {
     fn register(&self, body: &[u8]) -> Answer {
         self.state().seen.registrations += 1;
         let mut registered: Value = serde_json::from_slice(body).unwrap();
+        let named = |redirect: &Value| redirect.as_str().unwrap().starts_with("http://localhost");
+        if self.state().names_only && !registered["redirect_uris"].as_array().unwrap().iter().all(named) {
+            let (_, headers, text) = json_of(&json!({"error": "invalid_redirect_uri"}));
+            return (400, headers, text);
+        }
         registered["client_id"] = "marked-client".into();
         let (_, headers, text) = json_of(&registered);
         (201, headers, text)

@@ -14,12 +14,14 @@ use tokio::net::TcpListener;
 use toolwire_auth::{
     Secret,
     clock::ManualClock,
+    fetch::{BoxFuture, Fetch, FetchError, FetchErrorKind, Reach, Request, Response},
     server::{
         Audience, Expiry, Introspection, Invalid, Jwt, PresentedToken, ResourceServer, Setting, StaticKeys,
         Unavailable, Verified, Verify, VerifyError,
     },
 };
-use toolwire_http::server::HttpService;
+use toolwire_http::server::{HttpService, PeerAddr};
+use toolwire_server::{Principal, Server, tool};
 
 use crate::kit::*;
 
@@ -224,6 +226,114 @@ async fn a_token_is_shown_to_nobody_but_the_issuer_that_it_names() {
     let guard = guard.issuer("https://second.example", Jwt::keys(jwks(&two))).build().unwrap();
     let third = token_by(&two, &[("iss", json!("https://third.example"))]);
     assert_eq!(call(&service(&guard), "whoami", &third).await.status(), StatusCode::UNAUTHORIZED);
+}
+
+/// Notes what it should send, and sends nothing.
+#[derive(Clone, Debug, Default)]
+struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl Fetch for Noted {
+    fn fetch<'a>(&'a self, request: Request, _: &'a Reach) -> BoxFuture<'a, Result<Response, FetchError>> {
+        self.0.lock().unwrap().push(String::from_utf8_lossy(&request.body).into_owned());
+        Box::pin(async { Err(FetchError::new(FetchErrorKind::Network, "nobody answers")) })
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_is_never_asked_about_a_static_key_in_whatever_order_they_were_added() {
+    const STATIC: &str = "T1p0q8ZkX3mVYw7bJrK5";
+    let (noted, keys) = (Noted::default(), StaticKeys::parse(&format!("alice - {STATIC}")).unwrap());
+    let introspection = || {
+        let url = "https://login.example/introspect";
+        Introspection::at(url, "files", Secret::from("secret")).fetch(noted.clone())
+    };
+    let first = ResourceServer::new(RESOURCE, ISSUER).verify(introspection());
+    let last = ResourceServer::new(RESOURCE, "https://keys.example").verify(keys.clone());
+    for described in [first.issuer("https://keys.example", keys), last.issuer(ISSUER, introspection())] {
+        let service = service(&described.build().unwrap());
+        assert_eq!(text(call(&service, "whoami", STATIC).await).await, "alice");
+        assert_eq!(*noted.0.lock().unwrap(), [""; 0]);
+        assert_eq!(call(&service, "whoami", "opaque").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            std::mem::take(&mut *noted.0.lock().unwrap()),
+            ["token=opaque&token_type_hint=access_token"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_is_not_asked_about_a_token_that_names_another_though_it_is_the_only_one() {
+    let noted = Noted::default();
+    let url = "https://login.example/introspect";
+    let introspection = Introspection::at(url, "files", Secret::from("secret")).fetch(noted.clone());
+    let service = service(&ResourceServer::new(RESOURCE, ISSUER).verify(introspection).build().unwrap());
+    let foreign = token(&[("iss", json!("https://partner.example"))]);
+    assert_eq!(call(&service, "whoami", &foreign).await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(*noted.0.lock().unwrap(), [""; 0]);
+}
+
+/// An issuer that knows one token, and never comes to an end with others.
+#[derive(Clone, Debug)]
+struct Slow;
+
+impl Fetch for Slow {
+    fn fetch<'a>(&'a self, request: Request, _: &'a Reach) -> BoxFuture<'a, Result<Response, FetchError>> {
+        Box::pin(async move {
+            if !request.body.starts_with(b"token=good&") {
+                std::future::pending::<()>().await;
+            }
+            let claims = json!({ "active": true, "sub": "alice", "aud": RESOURCE });
+            Ok(Response::json(StatusCode::OK, &claims))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_with_made_up_tokens_leaves_room_for_those_of_others() {
+    let url = "https://login.example/introspect";
+    let introspection = Introspection::at(url, "files", Secret::from("secret")).fetch(Slow);
+    let service = service(&ResourceServer::new(RESOURCE, ISSUER).verify(introspection).build().unwrap());
+    let begun = Arc::new(AtomicUsize::new(0));
+    let from = |address: &str, token: String| {
+        let (service, peer) = (service.clone(), PeerAddr(format!("{address}:1").parse().unwrap()));
+        let begun = Arc::clone(&begun);
+        async move {
+            begun.fetch_add(1, Ordering::Relaxed);
+            let request =
+                request("whoami").header("authorization", format!("Bearer {token}")).extension(peer);
+            send(&service, request, &message("whoami")).await
+        }
+    };
+    let flood: Vec<_> =
+        (0..100).map(|number| tokio::spawn(from("192.0.2.1", format!("junk{number}")))).collect();
+    // On one thread, each of them runs until it asks or waits.
+    while begun.load(Ordering::Relaxed) < flood.len() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text(from("192.0.2.2", "good".to_owned()).await).await, "alice");
+    assert!(flood.iter().all(|asking| !asking.is_finished()));
+    flood.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_client_that_stands_for_no_user_is_not_the_user_of_its_name() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let note = move |who: Principal| {
+        noted.lock().unwrap().push(who);
+        async { "noted" }
+    };
+    let server = Server::builder("files", "1.0").tool(tool("note", note)).build().unwrap();
+    let guard = described().build().unwrap();
+    let service = HttpService::builder(server).guard(guard).build().unwrap();
+    for subject in [Value::Null, json!("notes")] {
+        assert_eq!(text(call(&service, "note", &token(&[("sub", subject)])).await).await, "noted");
+    }
+    let seen = seen.lock().unwrap();
+    let [client, user] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((client.subject(), user.subject()), ("notes", "notes"));
+    assert!(client.is_client() && !user.is_client());
+    assert_ne!(client.key(), user.key());
 }
 
 #[tokio::test]

@@ -13,7 +13,10 @@ use tokio::{
 };
 use toolwire_auth::{
     Secret,
-    server::{Downstream, DownstreamError, ResourceGuard},
+    server::{
+        Audience, Downstream, DownstreamError, Expiry, Invalid, Jwt, PresentedToken, ResourceGuard,
+        StaticKeys, Verified,
+    },
 };
 use toolwire_http::server::HttpService;
 use toolwire_server::{Principal, Server, State, ToolError, tool};
@@ -79,8 +82,15 @@ fn granted() -> Value {
 }
 
 fn exchanging(guard: &ResourceGuard, address: SocketAddr) -> Arc<Downstream> {
-    let endpoint = format!("http://{address}/token");
-    Arc::new(Downstream::new(guard, &endpoint, "files", Secret::from("s3cret")).unwrap())
+    Arc::new(exchanging_at(guard, ISSUER, address).unwrap())
+}
+
+fn exchanging_at(
+    guard: &ResourceGuard,
+    issuer: &str,
+    address: SocketAddr,
+) -> Result<Downstream, DownstreamError> {
+    Downstream::new(guard, issuer, &format!("http://{address}/token"), "files", Secret::from("s3cret"))
 }
 
 /// A server whose tool asks for a token in the name of its caller.
@@ -138,6 +148,74 @@ async fn nobody_can_be_mistaken_for_a_caller_of_this_very_server() {
 }
 
 #[tokio::test]
+async fn another_name_of_this_very_server_is_no_way_round_that() {
+    let exchange = Exchange::default();
+    let address = exchange.listen(granted(), 200).await;
+    let named = Jwt::keys(jwks(&KEY)).audience("api://files").audience("0000-not-a-url");
+    let other = Jwt::keys(jwks(&key("k2"))).audience("https://alias.example/mcp");
+    let guard = described().verify(named).issuer(PARTNER, other).build().unwrap();
+    for own in
+        ["api://files", "API://files/", "https://alias.example:443/mcp?x=1", "https://alias.example./mcp"]
+    {
+        let service = service_with(&guard, &exchanging(&guard, address), own);
+        assert_eq!(text(call(&service, "ask", &token(&[])).await).await, "OwnResource", "{own}");
+    }
+    assert!(exchange.asked().is_empty());
+    for other in ["api://calendar", "https://alias.example/", "https://alias.example:444/mcp"] {
+        let service = service_with(&guard, &exchanging(&guard, address), other);
+        assert_eq!(text(call(&service, "ask", &token(&[])).await).await, "downstream-token", "{other}");
+    }
+}
+
+const PARTNER: &str = "https://partner.example";
+
+#[tokio::test]
+async fn a_token_is_exchanged_at_the_issuer_that_made_it_and_shown_to_no_other() {
+    let (ours, partners) = (Exchange::default(), Exchange::default());
+    let (at_ours, at_partners) = (ours.listen(granted(), 200).await, partners.listen(granted(), 200).await);
+    let two = key("k2");
+    let guard = described().issuer(PARTNER, Jwt::keys(jwks(&two))).build().unwrap();
+    let service = service_with(&guard, &exchanging(&guard, at_ours), CALENDAR);
+    let theirs = token_by(&two, &[("iss", json!(PARTNER))]);
+    assert_eq!(text(call(&service, "ask", &theirs).await).await, "NoToken");
+    assert!(ours.asked().is_empty());
+    // With one for each of them, each sees its own.
+    let downstream = Arc::new(exchanging_at(&guard, PARTNER, at_partners).unwrap());
+    let both = service_with(&guard, &downstream, CALENDAR);
+    assert_eq!(text(call(&both, "ask", &theirs).await).await, "downstream-token");
+    assert_eq!(text(call(&both, "ask", &token(&[])).await).await, "NoToken");
+    assert_eq!(text(call(&service, "ask", &theirs).await).await, "NoToken");
+    assert_eq!(partners.asked().len(), 1);
+    assert_eq!(partners.asked()[0].1["subject_token"], theirs);
+    assert!(ours.asked().is_empty());
+}
+
+#[tokio::test]
+async fn what_no_authorization_server_gave_out_is_never_exchanged() {
+    const STATIC: &str = "T1p0q8ZkX3mVYw7bJrK5";
+    let exchange = Exchange::default();
+    let address = exchange.listen(granted(), 200).await;
+    let function = |token: PresentedToken| async move {
+        let known = token.expose() == "swordfish";
+        known
+            .then(|| Verified::new("bob", Audience::Vouched, Expiry::Unknown).scopes(["files:read"]))
+            .ok_or_else(|| Invalid::new("not mine"))
+    };
+    let keys = StaticKeys::parse(&format!("alice files:read {STATIC}")).unwrap();
+    let described = described().issuer("https://keys.example", keys);
+    let guard = described.issuer("https://function.example", function).build().unwrap();
+    let service = service_with(&guard, &exchanging(&guard, address), CALENDAR);
+    for secret in [STATIC, "swordfish"] {
+        assert_eq!(text(call(&service, "ask", secret).await).await, "NoToken");
+    }
+    assert!(exchange.asked().is_empty());
+    for issuer in ["https://keys.example", "https://function.example", "https://third.example"] {
+        let refused = exchanging_at(&guard, issuer, address).unwrap_err();
+        assert!(matches!(&refused, DownstreamError::Setting(why) if why.contains(issuer)), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn who_was_not_let_in_with_a_token_has_none_to_exchange() {
     let exchange = Exchange::default();
     let address = exchange.listen(granted(), 200).await;
@@ -147,6 +225,23 @@ async fn who_was_not_let_in_with_a_token_has_none_to_exchange() {
     let refused = downstream.token_for(&forged, CALENDAR, ["events:read"]).await;
     assert_eq!(refused.unwrap_err(), DownstreamError::NoToken);
     assert!(exchange.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_caller_from_a_record_has_no_token_though_a_newer_request_has_one() {
+    let exchange = Exchange::default();
+    let address = exchange.listen(granted(), 200).await;
+    let guard = described().build().unwrap();
+    let downstream = exchanging(&guard, address);
+    let service = service_with(&guard, &downstream, CALENDAR);
+    assert_eq!(text(call(&service, "ask", &token(&[])).await).await, "downstream-token");
+    let alice = Principal::builder("alice").issuer(ISSUER).client_id("notes");
+    let alice = alice.scopes("files:read".parse().unwrap()).build();
+    assert!(downstream.token_for(&alice, CALENDAR, ["events:read"]).await.is_ok());
+    let restored = Principal::from_record(&alice.record()).unwrap();
+    assert_eq!(restored.key(), alice.key());
+    let refused = downstream.token_for(&restored, CALENDAR, ["events:read"]).await;
+    assert_eq!(refused.unwrap_err(), DownstreamError::NoToken);
 }
 
 #[tokio::test]

@@ -14,11 +14,18 @@ use toolwire_auth::{
     server::{Dpop, ResourceServer},
 };
 use toolwire_http::server::{Body, HttpService};
+use toolwire_server::{CallerKey, MemoryNonces, NonceError, NonceStore};
+use toolwire_transport::BoxFuture;
 
 use crate::kit::*;
 
 fn bound(key: &PrivateKey) -> String {
-    token(&[("cnf", json!({ "jkt": key.public_key().thumbprint().to_string() }))])
+    bound_of("alice", "notes", key)
+}
+
+fn bound_of(subject: &str, client: &str, key: &PrivateKey) -> String {
+    let jkt = key.public_key().thumbprint().to_string();
+    token(&[("cnf", json!({ "jkt": jkt })), ("sub", json!(subject)), ("client_id", json!(client))])
 }
 
 fn proof(key: &PrivateKey, token: &str, nonce: Option<&str>) -> String {
@@ -113,4 +120,62 @@ async fn a_nonce_is_asked_for_once_and_given_with_every_answer() {
     assert!(second.headers().contains_key("dpop-nonce"));
     let made_up = show(&service, "DPoP", &token, Some(&proof(&mine, &token, Some("made-up")))).await;
     assert_eq!(error(&made_up, "DPoP").as_deref(), Some("use_dpop_nonce"));
+}
+
+/// Not 401: a client that is told that its proof is not valid would renew its token, and again be refused.
+fn is_told_to_come_back(response: &Response<Body>) {
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(response.headers().contains_key("retry-after"));
+    assert!(!response.headers().contains_key("www-authenticate"));
+}
+
+#[tokio::test]
+async fn one_account_with_many_keys_and_clients_does_not_lock_out_another() {
+    let store = MemoryNonces::new(64).limit_per_caller(4);
+    let service = guarded(|server| server.dpop(Dpop::required().store(store)));
+    let uses = async |subject: &str, client: &str| {
+        let key = key("c");
+        let token = bound_of(subject, client, &key);
+        show(&service, "DPoP", &token, Some(&proof(&key, &token, None))).await
+    };
+    for client in ["one", "two", "three", "four"] {
+        assert_eq!(uses("eve", client).await.status(), StatusCode::OK);
+    }
+    is_told_to_come_back(&uses("eve", "five").await);
+    assert_eq!(uses("alice", "one").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_full_table_of_proofs_is_no_fault_of_a_token() {
+    let service = guarded(|server| server.dpop(Dpop::required().store(MemoryNonces::new(1))));
+    let key = key("c");
+    let token = bound(&key);
+    let first = proof(&key, &token, None);
+    assert_eq!(show(&service, "DPoP", &token, Some(&first)).await.status(), StatusCode::OK);
+    is_told_to_come_back(&show(&service, "DPoP", &token, Some(&proof(&key, &token, None))).await);
+    let again = show(&service, "DPoP", &token, Some(&first)).await;
+    assert_eq!(error(&again, "DPoP").as_deref(), Some("invalid_dpop_proof"), "that one was used");
+}
+
+/// A store that is away.
+struct Away;
+
+impl NonceStore for Away {
+    fn consume<'a>(
+        &'a self,
+        _: Option<&'a CallerKey>,
+        _: [u8; 24],
+        _: SystemTime,
+        _: SystemTime,
+    ) -> BoxFuture<'a, Result<(), NonceError>> {
+        Box::pin(async { Err(NonceError::Unavailable) })
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_proofs_that_is_away_lets_nobody_in_and_makes_no_token_invalid() {
+    let service = guarded(|server| server.dpop(Dpop::required().store(Away)));
+    let key = key("c");
+    let token = bound(&key);
+    is_told_to_come_back(&show(&service, "DPoP", &token, Some(&proof(&key, &token, None))).await);
 }

@@ -147,7 +147,8 @@ impl Place {
         show("a guard", &guard);
         let endpoint = format!("{}/exchange", issuer.url);
         let downstream =
-            Downstream::new(&guard, &endpoint, "files", Secret::from(secret("downstream"))).unwrap();
+            Downstream::new(&guard, &issuer.url, &endpoint, "files", Secret::from(secret("downstream")))
+                .unwrap();
         let downstream = (!with_tls).then(|| Arc::new(downstream));
         let service =
             HttpService::builder(server(downstream)).guard(guard.clone()).websocket(true).build().unwrap();

@@ -26,13 +26,14 @@ pub(crate) async fn ask_for_themselves(issuer: &Issuer) {
         use base64::Engine as _;
         learn(&base64::prelude::BASE64_STANDARD.encode(&*der));
     }
-    let client = || ClientId::new("robot").issuer(&issuer.url);
+    let client = || ClientId::new("robot");
     let idp = || Idp {
         issuer: IssuerName::parse(&issuer.url).unwrap(),
         client_id: "desk".to_owned(),
         subject: SubjectKind::IdToken,
     };
     let given = |what: &'static str| move || async move { Ok::<_, String>(Secret::from(secret(what))) };
+    let workload = given("workload");
     for fault in [
         Fault::None,
         Fault::Refuses("invalid_client"),
@@ -52,11 +53,16 @@ pub(crate) async fn ask_for_themselves(issuer: &Issuer) {
                 .key(PrivateKey::pkcs8(&der, Algorithm::Es256).unwrap()),
         );
         for builder in [
-            OAuth::client_credentials(client(), Secret::from(secret("robot"))),
-            OAuth::client_credentials(post, Secret::from(secret("robot"))),
-            OAuth::client_credentials(client(), key),
-            OAuth::workload(client().method(AuthMethod::None), given("workload")),
-            OAuth::enterprise(idp(), given("identity"), client().secret(Secret::from(secret("desk")))),
+            OAuth::client_credentials(&issuer.url, client(), Secret::from(secret("robot"))),
+            OAuth::client_credentials(&issuer.url, post, Secret::from(secret("robot"))),
+            OAuth::client_credentials(&issuer.url, client(), key),
+            OAuth::workload(&issuer.url, client().method(AuthMethod::None), move |_| workload()),
+            OAuth::enterprise(
+                idp(),
+                given("identity"),
+                &issuer.url,
+                client().secret(Secret::from(secret("desk"))),
+            ),
         ] {
             let builder = builder.on_event(|event| say("an event", event));
             show("a builder", &builder);
@@ -65,7 +71,7 @@ pub(crate) async fn ask_for_themselves(issuer: &Issuer) {
     }
     issuer.set(Fault::None);
     let panics = || async { panic!("there is no assertion") };
-    let oauth = OAuth::workload(client(), move || async move {
+    let oauth = OAuth::workload(&issuer.url, client(), move |_| async move {
         let none: Result<Secret, String> = panics().await;
         none
     });

@@ -21,7 +21,10 @@ pub(crate) fn show_themselves() {
     show("a secret", &(&kept, Some(&kept), vec![kept.clone()]));
     show("a proof", &ClientProof::from(kept.clone()));
     show("a client", &ClientId::new("notes").secret(kept.clone()));
-    show("a builder", &OAuth::client_credentials(ClientId::new("notes"), kept.clone()));
+    show(
+        "a builder",
+        &OAuth::client_credentials("https://login.example", ClientId::new("notes"), kept.clone()),
+    );
     show("a key ring", &KeyRing::new([text.as_bytes()]).unwrap());
     let key = PrivateKey::generate(Algorithm::Es256).unwrap();
     show("a key", &key);

@@ -13,7 +13,7 @@ pub(crate) struct ChainOptions {
     #[arg(long, value_name = "ID")]
     pub(crate) client: Option<String>,
 
-    /// Take the secret of that client from this environment variable
+    /// Take the secret of that client from this environment variable; only --issuer receives it
     #[arg(long, value_name = "VARIABLE", requires = "client")]
     pub(crate) secret_env: Option<String>,
 
@@ -60,11 +60,16 @@ impl ChainOptions {
             (None, None) => earlier.secret_env,
             (given, _) => given.clone(),
         };
+        let issuer = self.issuer.clone().or(earlier.issuer);
+        if secret_env.is_some() && issuer.is_none() {
+            let text = "--secret-env: the server must not decide who receives the secret; name the issuer that knows the client";
+            return Err(Failure::new(Code::Usage, text).hint("add --issuer URL"));
+        }
         Ok(Settings {
             client: self.client.clone().or(earlier.client),
             secret_env,
             redirect: earlier.redirect,
-            issuer: self.issuer.clone().or(earlier.issuer),
+            issuer,
             resource: self.resource.clone().or(earlier.resource),
             trust_origins,
             assume_pkce: self.assume_pkce || earlier.assume_pkce,
@@ -90,8 +95,13 @@ mod tests {
         let same = ChainOptions::default().over(earlier.clone()).unwrap();
         assert_eq!(same, earlier);
         let other = ChainOptions { client: Some("b".into()), ..ChainOptions::default() };
-        let other = other.over(earlier).unwrap();
+        let other = other.over(earlier.clone()).unwrap();
         assert_eq!((other.client.as_deref(), other.secret_env), (Some("b"), None));
         assert!(other.assume_pkce);
+        // A login of an earlier version may have a secret without an issuer.
+        let without = ChainOptions::default().over(Settings { issuer: None, ..earlier.clone() });
+        assert_eq!(without.unwrap_err().code(), Code::Usage);
+        let named = ChainOptions { issuer: Some("https://i".into()), ..ChainOptions::default() };
+        named.over(Settings { issuer: None, ..earlier }).unwrap();
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn advice(error: &AuthError, server: &str) -> Option<String> {
         Kind::IssuerChanged => login("--client ID --issuer URL, if the new issuer is right"),
         Kind::PkceUnsupported => login("--issuer URL --assume-pkce, if you know that it does PKCE"),
         Kind::RegistrationImpossible | Kind::RegistrationRefused { .. } => login(
-            "--client ID, after you have registered a client there (--secret-env VAR if it has a secret)",
+            "--client ID, after you have registered a client there (--secret-env VAR --issuer URL if it has a secret)",
         ),
         Kind::MetadataRefused => login("--trust-origin ORIGIN, if that origin is trusted"),
         Kind::ResourceRejected => {

@@ -16,6 +16,7 @@ use super::{CLIENT_NAME, Site, unstored};
 use crate::{
     failure::{Code, Explain, Failure, Result},
     private_file,
+    terminal::{self, printable_line},
 };
 
 /// What the command line of a login said that its renewals need, too.
@@ -80,17 +81,23 @@ impl Settings {
         }
     }
 
-    /// A client that keeps to them. The secret is taken from its variable, if that is set.
+    /// A client that keeps to them. The secret is taken from its variable, if that is set and an issuer receives it.
     pub(crate) fn oauth(&self) -> OAuthBuilder {
         let mut builder = OAuth::builder(CLIENT_NAME);
         if let Some(id) = &self.client {
             let mut client = ClientId::new(id);
             if let Some(issuer) = &self.issuer {
                 client = client.issuer(issuer);
-            }
-            if let Some(secret) = self.secret_env.as_deref().and_then(|name| Secret::env(name).ok()) {
-                crate::redact::remember_variable("secret", secret.expose());
-                client = client.secret(secret);
+                if let Some(secret) = self.secret_env.as_deref().and_then(|name| Secret::env(name).ok()) {
+                    crate::redact::remember_variable("secret", secret.expose());
+                    client = client.secret(secret);
+                }
+            } else if let Some(variable) = &self.secret_env {
+                terminal::warn(format!(
+                    "the secret in {} is not used, because this login names no issuer to receive it; log in again with \
+                     --issuer URL",
+                    printable_line(variable)
+                ));
             }
             builder = builder.client(client);
         }
@@ -103,7 +110,8 @@ impl Settings {
         if self.early {
             builder = builder.allow_2025_03_26();
         }
-        let mut dangerous = builder.dangerous();
+        // Many servers write the issuer with another final slash than its metadata; the way shows it as a warning.
+        let mut dangerous = builder.dangerous().ignore_issuer_slash();
         for origin in &self.trust_origins {
             dangerous = dangerous.trust_origin(origin);
         }
@@ -114,5 +122,21 @@ impl Settings {
             dangerous = dangerous.omit_resource(issuer);
         }
         dangerous.safe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_with_a_secret_and_without_an_issuer_has_a_client_that_can_log_out() {
+        // A variable that is set wherever tests run.
+        let settings = Settings {
+            client: Some("mine".to_owned()),
+            secret_env: Some("PATH".to_owned()),
+            ..Settings::default()
+        };
+        settings.oauth().build().unwrap();
     }
 }

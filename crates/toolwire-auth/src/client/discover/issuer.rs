@@ -79,6 +79,12 @@ impl ServerMetadata {
         }
     }
 
+    /// Whether a code may be meant for another issuer (RFC 9700, 4.4): the page that gives it is not on the site of the token
+    /// endpoint it is sent to, and the answer does not say who gave it.
+    pub(crate) fn may_be_mixed_up(&self) -> bool {
+        !self.iss_parameter && self.authorization.as_ref().is_some_and(|page| !page.same_site(&self.token))
+    }
+
     /// Whether it knows a grant; an issuer that lists none knows the code and nothing else.
     pub fn knows_grant(&self, grant: &str) -> bool {
         self.grants.as_ref().is_some_and(|grants| grants.iter().any(|known| known == grant))
@@ -108,7 +114,7 @@ pub fn places(issuer: &Issuer, trusted: &Origins) -> Result<Vec<Endpoint>, AuthE
 /// How strictly, and in whose name, an issuer is asked.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Whether a final slash counts.
+    /// Whether a final slash counts. That of an empty path never does.
     pub strict: bool,
     /// Who named the issuer.
     pub named_by: NamedBy,
@@ -127,11 +133,12 @@ pub fn accept(issuer: &Issuer, terms: &Terms, response: &Response) -> Result<Nex
     };
     let Ok(Some(named)) = text(&document, "issuer") else { return Ok(Next::Absent) };
     let spelling = Issuer::parse(named).ok();
-    let Some(spelling) =
-        spelling.filter(|named| named == issuer || (!terms.strict && named.differs_by_a_slash(issuer)))
-    else {
-        return Ok(Next::Mismatch);
+    let is_meant = |named: &Issuer| {
+        named == issuer
+            || named.differs_by_the_slash_of_an_empty_path(issuer)
+            || (!terms.strict && named.differs_by_a_slash(issuer))
     };
+    let Some(spelling) = spelling.filter(is_meant) else { return Ok(Next::Mismatch) };
     let refused = |detail: String| AuthError::new(AuthErrorKind::MetadataRefused, Step::Issuer, detail);
     read(&document, spelling, terms).map(|found| Next::Found(Box::new(found))).map_err(refused)
 }
@@ -263,7 +270,11 @@ impl Search {
     fn exhausted(self) -> Result<Found, AuthError> {
         let fail = |kind, detail: String| AuthError::new(kind, Step::Issuer, detail).at(&self.asked);
         if self.mismatch {
-            let detail = format!("the metadata found for {} are those of another issuer", self.issuer);
+            let detail = format!(
+                "the metadata found for {} are those of another issuer; if a final slash is all that differs, set the issuer \
+                 as it identifies itself",
+                self.issuer
+            );
             return Err(fail(AuthErrorKind::IssuerMismatch, detail));
         }
         if !self.answered {

@@ -146,9 +146,20 @@ fn read(document: &Map<String, Value>) -> Result<ResourceMetadata, String> {
     })
 }
 
-/// Whether metadata from a place may speak of a resource to somebody who asked for a server: the resource is that very
-/// server, or it is above it and the metadata come from the resource's own place. So a tenant of a host cannot ask for
-/// tokens of the whole host, and a foreign origin can speak of nothing but the server.
+/// Returns whether a token for a resource is good for more than a server: the resource is above it, or has no query where
+/// the server has one.
+pub(crate) fn is_broader(resource: &Resource, server: &Endpoint) -> bool {
+    let Ok(named) = url::Url::parse(resource.as_str()) else { return false };
+    let (above, below) = (without_final_slash(named.path()), without_final_slash(server.url().path()));
+    is_above(above, below) || (above == below && named.query() != server.url().query())
+}
+
+/// Returns whether metadata from a place may speak of a resource to a client that asked for a server: the resource is that
+/// very server, or it is above it and the metadata come from the resource's own place. A foreign origin can speak of
+/// nothing but the server.
+///
+/// RFC 9728, 3.3, wants the resource to be the server. Many servers name their host instead, so that is accepted with a
+/// [warning](is_broader): a server that shares its host with others can have a token asked for that they accept, too.
 fn speaks_of(resource: &Resource, server: &Endpoint, place: &Place) -> bool {
     let Ok(named) =
         Endpoint::parse_trusting(resource.as_str(), &Origins::parse([server.as_str()]).unwrap_or_default())
@@ -160,15 +171,15 @@ fn speaks_of(resource: &Resource, server: &Endpoint, place: &Place) -> bool {
     }
     let (named_url, server_url) = (named.url(), server.url());
     let same_query = named_url.query().is_none() || named_url.query() == server_url.query();
-    if !same_query {
-        return false;
-    }
-    let one_slash_aside = |path: &str| path.strip_suffix('/').unwrap_or(path).to_owned();
-    let (above, below) = (one_slash_aside(named_url.path()), one_slash_aside(server_url.path()));
-    above == below || (is_above(&above, &below) && place.url == own_place(&named))
+    let (above, below) = (without_final_slash(named_url.path()), without_final_slash(server_url.path()));
+    same_query && (above == below || (is_above(above, below) && place.url == own_place(&named)))
 }
 
-/// Whether a path is above another by whole segments.
+fn without_final_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
+/// Returns whether a path is above another by whole segments.
 fn is_above(above: &str, below: &str) -> bool {
     below.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -18,7 +18,7 @@ use crate::{
         },
         token::{self, Grant, GrantKind, Refusal, TokenRequest},
     },
-    fetch::{FetchErrorKind, Request},
+    fetch::{FetchErrorKind, NamedBy, Request},
 };
 
 impl Turn<'_> {
@@ -36,7 +36,10 @@ impl Turn<'_> {
                 self.request_token(call, None)
             }
             Way::Workload => {
-                let audience = Audience::Workload(ready.metadata.issuer.clone());
+                let audience = Audience {
+                    issuer: ready.metadata.issuer.clone(),
+                    token_endpoint: ready.metadata.token.clone(),
+                };
                 self.wait(State::Assertion { ready }, Effect::Assert(audience))
             }
             Way::Enterprise(idp) => {
@@ -46,7 +49,7 @@ impl Turn<'_> {
                     "MCP, enterprise-managed authorization",
                     "the identity provider is asked",
                 );
-                self.wait(State::Assertion { ready }, Effect::Assert(Audience::Identity(idp.issuer)))
+                self.wait(State::Assertion { ready }, Effect::Identify(idp.issuer))
             }
         }
     }
@@ -69,6 +72,7 @@ impl Turn<'_> {
             consent: self.plan.settings.consent,
             dpop_thumbprint: thumbprint.as_deref(),
             more: &self.plan.settings.authorize_params,
+            named_by: ready.metadata.named_by(endpoint),
         };
         let (url, pending) = authorize::begin(&request, &self.env.entropy);
         let detail = format!("a person is asked for the scopes \"{}\"", ready.scopes);
@@ -112,7 +116,13 @@ impl Turn<'_> {
         let Some(endpoint) = ready.metadata.device.clone() else { return Err(out_of_order()) };
         let response = answer.map_err(|error| unreachable(error, Step::Device, &endpoint))?;
         self.note_time(response);
-        let (code, waiting) = match device::accept(response, &endpoint, self.env.now) {
+        let (code, waiting) = match device::accept(
+            response,
+            &endpoint,
+            &ready.metadata.issuer,
+            &self.plan.server,
+            self.env.now,
+        ) {
             Err(error)
                 if error.kind == AuthErrorKind::ClientRejected
                     && self.may_start_over(&ready.client.registration) =>
@@ -125,7 +135,11 @@ impl Turn<'_> {
             Event::new(Step::Device, Verdict::Fine, "RFC 8628, 3.2", "a person is shown a code")
                 .at(&endpoint),
         );
-        self.wait(State::DeviceShow { waiting, ready }, Effect::ShowCode(code))
+        let pages = [Some(&code.verification_uri), code.verification_uri_complete.as_ref()];
+        let foreign = |page: &Endpoint| ready.metadata.named_by(page) == NamedBy::Peer;
+        let named_by =
+            if pages.into_iter().flatten().any(foreign) { NamedBy::Peer } else { NamedBy::Application };
+        self.wait(State::DeviceShow { waiting, ready }, Effect::ShowCode(code, named_by))
     }
 
     pub(super) fn poll(self, waiting: Waiting, ready: Box<Ready>) -> Turned {

@@ -46,6 +46,10 @@ impl Turn<'_> {
         let next =
             resource::accept(asked, &self.plan.server, self.plan.settings.resource.as_ref(), response)?;
         let (verdict, detail) = match &next {
+            Next::Found(found) if resource::is_broader(&found.resource, &self.plan.server) => (
+                Verdict::Warning,
+                "these are the metadata of a resource above this server, and tokens are for all of it",
+            ),
             Next::Found(_) => (Verdict::Fine, "these are the metadata"),
             Next::Absent(why) => (Verdict::Next, *why),
             Next::Mismatch(_) => (Verdict::Next, "these are the metadata of another server"),
@@ -67,9 +71,11 @@ impl Turn<'_> {
     }
 
     fn resource_found(self, metadata: ResourceMetadata) -> Turned {
-        let issuers = match &self.plan.settings.issuer {
-            Some(pinned) => vec![pinned.clone()],
-            None => self.ordered(&metadata.issuers),
+        let issuers = if let Some(pinned) = &self.plan.settings.issuer {
+            vec![pinned.clone()]
+        } else {
+            let spelled = |listed| self.plan.spelled(listed);
+            self.ordered(&metadata.issuers.iter().map(spelled).collect::<Vec<_>>())
         };
         if issuers.is_empty() {
             let detail = "the metadata of the server name no issuer that can be asked; set the issuer";
@@ -156,6 +162,7 @@ impl Turn<'_> {
             self.plan.settings.endpoints.iter().find(|fixed| self.plan.means(fixed.issuer.as_str(), &issuer))
         {
             let (authorization, token) = (fixed.authorization.clone(), fixed.token.clone());
+            let issuer = fixed.issuer.clone();
             let metadata = ServerMetadata::bare(issuer, authorization, token, NamedBy::Application);
             return self.identify(target, Box::new(metadata));
         }
@@ -175,7 +182,7 @@ impl Turn<'_> {
 
     fn terms(&self, named_by: NamedBy) -> Terms {
         Terms {
-            strict: self.plan.settings.strict_issuer,
+            strict: !self.plan.settings.dangerous.ignore_issuer_slash,
             named_by,
             trusted: self.plan.settings.dangerous.trusted.clone(),
         }

@@ -26,8 +26,16 @@ impl Turn<'_> {
         let dpop = self.dpop_key(&target, &metadata)?;
         match register::choose(&self.plan, &metadata, self.env.now)? {
             Identity::Known { client, bind } => {
-                let detail = format!("the client {} asks", client.registration.client_id);
-                self.tell(Step::Identity, Verdict::Fine, "MCP, client registration", detail);
+                let id = &client.registration.client_id;
+                let (verdict, detail) = if bind {
+                    let issuer = &metadata.issuer;
+                    let detail =
+                        format!("the client {id} has no issuer; the server names {issuer}, which is kept");
+                    (Verdict::Warning, detail)
+                } else {
+                    (Verdict::Fine, format!("the client {id} asks"))
+                };
+                self.tell(Step::Identity, verdict, "MCP, client registration", detail);
                 let (client_id, issuer) = (client.registration.client_id.clone(), metadata.issuer.clone());
                 let ready = Box::new(self.ready(target, *metadata, client, scopes, dpop));
                 if bind {
@@ -63,23 +71,37 @@ impl Turn<'_> {
             Way::Browser(_) if metadata.authorization.is_none() => {
                 lacks(AuthErrorKind::MetadataRefused, "has no authorization endpoint")
             }
-            Way::Browser(_) => match &metadata.code_challenge_methods {
-                Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
-                None if self.plan.lists(&self.plan.settings.dangerous.assume_pkce, &metadata.issuer) => {
-                    let detail = "the issuer does not say that it knows PKCE; the application says so";
-                    self.tell(Step::Issuer, Verdict::Warning, "OAuth 2.1, 7.5.2", detail);
-                    Ok(())
-                }
-                Some(_) => lacks(AuthErrorKind::PkceUnsupported, "does not know PKCE with S256"),
-                None => lacks(
-                    AuthErrorKind::PkceUnsupported,
-                    "does not say that it knows PKCE; if it does, assume it for this issuer (assume_pkce)",
-                ),
-            },
+            Way::Browser(_) if metadata.may_be_mixed_up() => {
+                let detail = "the page to log in at and the token endpoint are on two sites, and answers do not name the issuer";
+                self.tell(Step::Issuer, Verdict::Warning, "RFC 9700, 4.4", detail);
+                self.check_pkce(metadata)
+            }
+            Way::Browser(_) => self.check_pkce(metadata),
             Way::Device if metadata.device.is_none() => {
                 lacks(AuthErrorKind::DeviceUnsupported, "has no device endpoint; log in with a browser")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the issuer says, or the application does, that codes are bound to a proof.
+    fn check_pkce(&mut self, metadata: &ServerMetadata) -> Result<(), AuthError> {
+        let lacks = |kind, what: &str| {
+            let detail = format!("the issuer {} {what}", metadata.issuer);
+            Err(AuthError::new(kind, Step::Issuer, detail))
+        };
+        match &metadata.code_challenge_methods {
+            Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
+            None if self.plan.lists(&self.plan.settings.dangerous.assume_pkce, &metadata.issuer) => {
+                let detail = "the issuer does not say that it knows PKCE; the application says so";
+                self.tell(Step::Issuer, Verdict::Warning, "OAuth 2.1, 7.5.2", detail);
+                Ok(())
+            }
+            Some(_) => lacks(AuthErrorKind::PkceUnsupported, "does not know PKCE with S256"),
+            None => lacks(
+                AuthErrorKind::PkceUnsupported,
+                "does not say that it knows PKCE; if it does, assume it for this issuer (assume_pkce)",
+            ),
         }
     }
 

@@ -37,9 +37,9 @@ use super::{
     token::Credential,
 };
 use crate::{
-    Issuer, Secret,
+    Endpoint, Issuer, Secret,
     challenge::Challenge,
-    fetch::{FetchError, Request, Response},
+    fetch::{FetchError, NamedBy, Request, Response},
 };
 
 /// Why a flow begins.
@@ -76,27 +76,32 @@ impl fmt::Debug for Env {
 pub enum Effect {
     /// Send a request. Goes on with [`Input::Response`] or [`Input::Unreachable`].
     Send(Request),
-    /// Show a person this page. Goes on with [`Input::Callback`] or [`Input::Declined`].
+    /// Show a person this page, if it may be opened from here. Goes on with [`Input::Callback`] or [`Input::Declined`].
     Browse(AuthorizationUrl),
-    /// Show a person this code. Goes on with [`Input::Elapsed`] as soon as it is shown.
-    ShowCode(DeviceCode),
+    /// Show a person this code, if its pages, which were named by this peer or by the application, may be opened from here.
+    /// Goes on with [`Input::Elapsed`] as soon as it is shown, or with [`Input::Declined`].
+    ShowCode(DeviceCode, NamedBy),
     /// Wait. Goes on with [`Input::Elapsed`], or with [`Input::Declined`] if the person gave up.
     Wait(Duration),
-    /// Ask the application for an assertion. Goes on with [`Input::Assertion`] or [`Input::Declined`].
+    /// Ask the application for a token of its platform. Goes on with [`Input::Assertion`] or [`Input::Declined`].
     Assert(Audience),
+    /// Ask the application for a token of the login at this identity provider. Goes on with [`Input::Assertion`] or
+    /// [`Input::Declined`].
+    Identify(Issuer),
     /// Keep something. Goes on with [`Input::Saved`].
     Save(Change),
     /// The flow is done.
     Done(Box<Credential>),
 }
 
-/// Whom an assertion is for.
+/// The audience of an assertion: most issuers expect their identifier, some their token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// A token of the platform, for this issuer.
-    Workload(Issuer),
-    /// A token of the login at the identity provider.
-    Identity(Issuer),
+#[non_exhaustive]
+pub struct Audience {
+    /// The issuer that the assertion is sent to.
+    pub issuer: Issuer,
+    /// The token endpoint of that issuer, as its metadata name it.
+    pub token_endpoint: Endpoint,
 }
 
 /// A change of what is stored.
@@ -106,7 +111,7 @@ pub enum Change {
     Registered(Registration),
     /// The issuer does not know this client any more.
     Forgotten(Registration),
-    /// The configured client without an issuer belongs to this one from now on, for this server.
+    /// The configured public client without an issuer belongs to this one from now on, for this server.
     Bound {
         /// The client.
         client_id: String,

@@ -47,8 +47,6 @@ pub struct Settings {
     pub consent: bool,
     /// Whether tokens are bound to a key.
     pub dpop: Dpop,
-    /// Whether an issuer that differs by a final slash is refused.
-    pub strict_issuer: bool,
     /// Whether servers of 2025-03-26 may be logged in to.
     pub allow_2025_03_26: bool,
     /// Whether stored registrations are ignored.
@@ -71,11 +69,17 @@ impl Settings {
             authorize_params: Vec::new(),
             consent: false,
             dpop: Dpop::WhenAsked,
-            strict_issuer: false,
             allow_2025_03_26: false,
             fresh: false,
             dangerous: Dangerous::default(),
         }
+    }
+}
+
+impl Settings {
+    /// The issuer that a configured client belongs to: its own, or the only one that is asked.
+    pub(crate) fn issuer_of<'a>(&'a self, client: &'a ClientId) -> Option<&'a str> {
+        client.issuer.as_deref().or_else(|| self.issuer.as_ref().map(Issuer::as_str))
     }
 }
 
@@ -87,11 +91,25 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether an issuer of the configuration or of the store is meant by one that was found: the same text, or, as
-    /// with its metadata, one final slash aside.
+    /// Whether an issuer of the configuration or of the store is meant by one that was found: the same text, the slash of
+    /// an empty path aside, or, where metadata may differ so as well, any final slash.
     pub(crate) fn means(&self, known: &str, found: &Issuer) -> bool {
-        let by_a_slash = || Issuer::parse(known).is_ok_and(|known| known.differs_by_a_slash(found));
-        known == found.as_str() || (!self.settings.strict_issuer && by_a_slash())
+        let by_a_slash = |known: Issuer| {
+            known.differs_by_the_slash_of_an_empty_path(found)
+                || (self.settings.dangerous.ignore_issuer_slash && known.differs_by_a_slash(found))
+        };
+        known == found.as_str() || Issuer::parse(known).is_ok_and(by_a_slash)
+    }
+
+    /// Returns a listed issuer as the application or the store spells it, where that differs by a final slash.
+    pub(crate) fn spelled(&self, listed: &Issuer) -> Issuer {
+        let clients = self.settings.clients.iter().filter_map(|client| client.issuer.as_deref());
+        let endpoints = self.settings.endpoints.iter().map(|fixed| fixed.issuer.as_str());
+        let stored = self.stored.credential.iter().map(|credential| credential.issuer.as_str());
+        let known: Vec<_> =
+            clients.chain(endpoints).chain(stored).filter_map(|known| Issuer::parse(known).ok()).collect();
+        let ours = known.iter().find(|known| known.differs_by_a_slash(listed));
+        ours.filter(|_| !known.contains(listed)).unwrap_or(listed).clone()
     }
 
     /// Whether one of some issuers is meant.
@@ -174,6 +192,8 @@ pub struct Dangerous {
     pub assume_pkce: Vec<Issuer>,
     /// Issuers that must not be told the resource.
     pub omit_resource: Vec<Issuer>,
+    /// Whether an issuer with a path may differ from its metadata by a final slash, as one without always may.
+    pub ignore_issuer_slash: bool,
 }
 
 /// What was stored when the flow began.
@@ -183,6 +203,6 @@ pub struct Stored {
     pub credential: Option<Arc<Credential>>,
     /// Dynamic registrations, of any issuer.
     pub registrations: Vec<Registration>,
-    /// The issuer that a client without one was bound to when it was first used for this server.
+    /// The issuer that a public client without one was bound to when it was first used for this server.
     pub bound: Option<Issuer>,
 }

@@ -199,15 +199,17 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes how the clock of the issuer differs from ours.
+    /// Notes how the clock of the issuer differs from ours, up to an hour.
     pub(super) fn note_time(&mut self, response: &Response) {
         const TOLERATED: Duration = Duration::from_secs(30);
+        // An issuer that could date what is signed at will could have it last as long as it likes.
+        const MOST: Duration = Duration::from_secs(3_600);
         let date = response.headers.get(http::header::DATE).and_then(|value| value.to_str().ok());
         let Some(theirs) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return };
         let (ahead, behind) = (theirs.duration_since(self.env.now), self.env.now.duration_since(theirs));
         let skew = match (ahead, behind) {
-            (Ok(by), _) if by > TOLERATED => Skew::Ahead(by),
-            (_, Ok(by)) if by > TOLERATED => Skew::Behind(by),
+            (Ok(by), _) if by > TOLERATED => Skew::Ahead(by.min(MOST)),
+            (_, Ok(by)) if by > TOLERATED => Skew::Behind(by.min(MOST)),
             _ => Skew::None,
         };
         if skew != Skew::None && self.course.skew == Skew::None {

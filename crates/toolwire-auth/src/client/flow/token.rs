@@ -1,5 +1,7 @@
 //! From a grant to a token, and from a token to the next.
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+
 use super::{
     Change,
     find::login_needed,
@@ -211,7 +213,7 @@ impl Turn<'_> {
             Grant::Refresh(token) => Some(token.clone()),
             _ => None,
         };
-        let is_person = self.plan.way.asks_a_person();
+        let (is_person, is_renewal) = (self.plan.way.asks_a_person(), call.is_renewal());
         let asked = call.scopes.clone().or_else(|| before.as_ref().map(|before| before.granted.clone()));
         let wanted_offline = asked.as_ref().is_some_and(|scopes| scopes.contains(OFFLINE_ACCESS));
         let refresh = set.refresh.filter(|_| is_person).or(old_refresh);
@@ -220,6 +222,13 @@ impl Turn<'_> {
                           consent (prompt=consent, toolwire login --consent)";
             self.tell(Step::Token, Verdict::Warning, "MCP, refresh tokens", detail);
         }
+        let lineage = match &before {
+            // A renewal belongs to the login it began with, and so does every token of a client that acts for itself.
+            Some(before) if is_renewal || (!is_person && before.issuer == call.issuer) => {
+                before.lineage.clone()
+            }
+            _ => Some(BASE64_URL_SAFE_NO_PAD.encode(&self.env.entropy[..16])),
+        };
         let credential = Credential {
             server: self.plan.server.as_str().to_owned(),
             resource: call.resource,
@@ -240,6 +249,7 @@ impl Turn<'_> {
                 found: call.found,
                 named_by: call.named_by,
             },
+            lineage,
         };
         let credential = Box::new(credential);
         let change = Change::Granted(credential.clone());

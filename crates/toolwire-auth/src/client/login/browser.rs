@@ -15,6 +15,7 @@ use super::{
         AuthError, AuthErrorKind, Step,
         authorize::{AuthorizationUrl, Callback},
         flow::Redirects,
+        register::by_address,
     },
     Declined, LOGIN_TIMEOUT, LOOPBACK_PORTS, Login, listener, loopback,
 };
@@ -30,6 +31,9 @@ pub struct Browser {
     /// Those that are bound, by their redirect.
     bound: Arc<Mutex<HashMap<String, Vec<TcpListener>>>>,
 }
+
+/// The most ports that are tried for a redirect with any port.
+const MAX_PORTS: usize = 8;
 
 type Show = Arc<dyn Fn(&AuthorizationUrl) + Send + Sync>;
 
@@ -89,10 +93,26 @@ impl Browser {
 
     /// The listeners of a redirect, which stay bound until the login is over: one login may ask more than once, when the
     /// issuer wants the client to be registered anew.
+    ///
+    /// The redirect may be the twin by name of the one that is bound. Browsers look up `localhost` themselves, and most try
+    /// IPv6 first, so it is listened on as well.
     fn listeners(&self, redirect: &str) -> io::Result<Vec<tokio::net::TcpListener>> {
-        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        let listeners = bound.get(redirect).into_iter().flatten();
-        listeners.map(|listener| listener.try_clone().and_then(tokio::net::TcpListener::from_std)).collect()
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let twin = by_address(redirect).filter(|_| !bound.contains_key(redirect));
+        let listeners = bound
+            .get_mut(twin.as_deref().unwrap_or(redirect))
+            .filter(|listeners| !listeners.is_empty())
+            .ok_or_else(|| io::Error::other("the redirect is not one that is listened on"))?;
+        if twin.is_some()
+            && let [only] = &listeners[..]
+        {
+            let port = only.local_addr()?.port();
+            listeners.extend(listen_on_ipv6(port)?);
+        }
+        listeners
+            .iter()
+            .map(|listener| listener.try_clone().and_then(tokio::net::TcpListener::from_std))
+            .collect()
     }
 
     async fn wait(&self, url: AuthorizationUrl) -> Result<Callback, Declined> {
@@ -121,34 +141,52 @@ impl Browser {
 /// Binds what a redirect names, in both families for `localhost`.
 fn bind_own(redirect: &str) -> Option<(String, Vec<TcpListener>)> {
     let url = url::Url::parse(redirect).ok().filter(|url| url.scheme() == "http")?;
-    let addresses: &[std::net::IpAddr] = match url.host_str()? {
-        "127.0.0.1" => &[std::net::IpAddr::V4(Ipv4Addr::LOCALHOST)],
-        "[::1]" => &[std::net::IpAddr::V6(Ipv6Addr::LOCALHOST)],
-        "localhost" => {
-            &[std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), std::net::IpAddr::V6(Ipv6Addr::LOCALHOST)]
-        }
+    let host = url.host_str()?;
+    let address: std::net::IpAddr = match host {
+        "127.0.0.1" | "localhost" => Ipv4Addr::LOCALHOST.into(),
+        "[::1]" => Ipv6Addr::LOCALHOST.into(),
         _ => return None,
     };
-    let mut port = url.port().unwrap_or(0);
-    let mut listeners = Vec::new();
-    for address in addresses {
-        match listen(SocketAddr::from((*address, port))) {
-            Ok(listener) => {
-                port = listener.local_addr().ok()?.port();
-                listeners.push(listener);
-            }
-            // A machine may have one family only.
-            Err(_) if address.is_ipv6() && !listeners.is_empty() => {}
-            Err(_) => return None,
+    // A port that is free in one family may be taken in the other.
+    let tries = if url.port().is_some() { 1 } else { MAX_PORTS };
+    let listeners = (0..tries).rev().find_map(|left| {
+        let first = listen(SocketAddr::from((address, url.port().unwrap_or(0)))).ok()?;
+        let port = first.local_addr().ok()?.port();
+        // The twin by name may be needed later; a login without it goes on with a port that has none.
+        if host == "127.0.0.1" && left > 0 && listen_on_ipv6(port).is_err() {
+            return None;
         }
-    }
+        let second = if host == "localhost" { listen_on_ipv6(port).ok()? } else { None };
+        Some([first].into_iter().chain(second).collect::<Vec<_>>())
+    })?;
+    let port = listeners.first()?.local_addr().ok()?.port();
     let used = if url.port().is_some() {
         redirect.to_owned()
     } else {
-        let host = url.host_str()?;
         redirect.replacen(host, &format!("{host}:{port}"), 1)
     };
     Some((used, listeners))
+}
+
+/// Listens on the IPv6 address of this machine, if it has one. Another program that listens there would be given the
+/// answer of the browser, so that is an error.
+fn listen_on_ipv6(port: u16) -> io::Result<Option<TcpListener>> {
+    match listen(SocketAddr::from((Ipv6Addr::LOCALHOST, port))) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if is_without_ipv6(&error) => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), format!("port {port} of [::1] is not free: {error}"))),
+    }
+}
+
+/// Whether a machine has no IPv6, or has it switched off.
+fn is_without_ipv6(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let family = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
+    // WSAEAFNOSUPPORT
+    #[cfg(not(unix))]
+    let family = 10_047;
+    matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported)
+        || error.raw_os_error() == Some(family)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -277,6 +315,55 @@ mod tests {
             came.unwrap();
         }
         browser.done(&redirects);
-        assert!(browser.listeners(&redirects.used).unwrap().is_empty());
+        assert!(browser.listeners(&redirects.used).is_err());
+    }
+
+    /// Takes a port of `[::1]` that is free on 127.0.0.1.
+    fn taken_on_ipv6_alone() -> Option<TcpListener> {
+        let twin_of_any = |_| {
+            let free = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+            listen_on_ipv6(free.local_addr().unwrap().port()).ok()
+        };
+        (0..100).find_map(twin_of_any).expect("a port that is free in both families")
+    }
+
+    #[test]
+    fn a_port_of_ipv6_that_another_program_has_is_refused() {
+        // A machine without IPv6 has no such port.
+        let Some(taken) = taken_on_ipv6_alone() else { return };
+        let port = taken.local_addr().unwrap().port();
+        let named = format!("http://localhost:{port}/back");
+        let error = Browser::loopback().redirects([named]).prepare().unwrap_err();
+        assert_eq!(error.kind, AuthErrorKind::LoopbackBusy);
+        // The same where only the twin of the redirect leads there.
+        let browser = Browser::loopback().redirects([format!("http://127.0.0.1:{port}/back")]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let _guard = runtime.enter();
+        let redirects = browser.prepare().unwrap();
+        assert_eq!(browser.listeners(&redirects.used).unwrap().len(), 1);
+        let error = browser.listeners(&format!("http://localhost:{port}/back")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn only_a_machine_without_ipv6_is_listened_on_in_one_family() {
+        for kind in [io::ErrorKind::AddrInUse, io::ErrorKind::PermissionDenied, io::ErrorKind::Other] {
+            assert!(!is_without_ipv6(&kind.into()), "{kind}");
+        }
+        assert!(is_without_ipv6(&io::ErrorKind::AddrNotAvailable.into()));
+    }
+
+    #[tokio::test]
+    async fn no_page_is_shown_where_nobody_listens_for_its_answer() {
+        let shown = Arc::new(Mutex::new(false));
+        let showing = Arc::clone(&shown);
+        let browser = Browser::loopback()
+            .redirects(["http://127.0.0.1/back"])
+            .without_opening()
+            .show(move |_| *showing.lock().unwrap() = true);
+        let redirects = browser.prepare().unwrap();
+        let url = listener::tests::page("http://127.0.0.1:1/other");
+        assert!(browser.ask(url).await.is_err() && !*shown.lock().unwrap());
+        browser.done(&redirects);
     }
 }

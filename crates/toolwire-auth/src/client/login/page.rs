@@ -1,6 +1,7 @@
-//! What a browser is shown in the end. Nothing in it comes from outside.
+//! The page that a browser is shown in the end. Nothing in it comes from outside, and whether the login worked is for the
+//! program to say.
 
-const DONE: &str = "You are logged in. You can close this page.";
+const DONE: &str = "You can close this page, and go back to the program.";
 const NOT_OURS: &str = "This is not the answer that is waited for.";
 
 /// The whole response.

@@ -6,7 +6,7 @@ use super::client::{AuthMethod, Client, ClientId, Registration, Source};
 use crate::client::{
     AuthError, AuthErrorKind, Step,
     discover::issuer::ServerMetadata,
-    flow::{Plan, Way},
+    flow::{Plan, Settings, Way},
 };
 
 /// The client that asks.
@@ -25,14 +25,22 @@ pub enum Identity {
 
 /// Chooses: a configured client of this issuer, the document if the issuer takes documents, a stored registration that
 /// still fits, a new registration. Never a new one where the application has given a client for this issuer.
+///
+/// The server named the issuer, and a server may be anybody's: only the issuer of a client receives what that client
+/// authenticates with, and only the issuers of configured clients receive assertions.
 pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result<Identity, AuthError> {
     let of_issuer = |client: &&ClientId| {
-        client.issuer.as_deref().is_some_and(|issuer| plan.means(issuer, &metadata.issuer))
+        plan.settings.issuer_of(client).is_some_and(|issuer| plan.means(issuer, &metadata.issuer))
     };
     if let Some(client) = plan.settings.clients.iter().find(of_issuer) {
         return known(configured(client, metadata)?, false);
     }
-    if let Some(client) = plan.settings.clients.iter().find(|client| client.issuer.is_none()) {
+    if let Some(error) = without_issuer(&plan.settings, plan.way.asks_a_person()) {
+        return Err(error);
+    }
+    if let Some(client) =
+        plan.settings.clients.iter().find(|client| plan.settings.issuer_of(client).is_none())
+    {
         match &plan.stored.bound {
             Some(bound) if *bound != metadata.issuer => {
                 let detail = format!(
@@ -58,6 +66,15 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
         return known(Client { registration, key: None, audience: None }, false);
     }
     if !plan.way.asks_a_person() {
+        if let Some((client, issuer)) =
+            plan.settings.clients.iter().find_map(|client| Some((client, plan.settings.issuer_of(client)?)))
+        {
+            let detail = format!(
+                "the client {} belongs to the issuer {issuer}, and the server names {}, which is sent nothing of it",
+                client.id, metadata.issuer
+            );
+            return Err(AuthError::new(AuthErrorKind::IssuerChanged, Step::Identity, detail));
+        }
         return Err(impossible(metadata, "clients that act for themselves are registered by hand"));
     }
     let fits = |stored: &&Registration| {
@@ -80,7 +97,10 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
     let same = |client: &&ClientId| {
         client.id == registration.client_id
             && registration.source == Source::Configured
-            && client.issuer.as_deref().is_none_or(|issuer| plan.means(issuer, &registration.issuer))
+            && match plan.settings.issuer_of(client) {
+                Some(issuer) => plan.means(issuer, &registration.issuer),
+                None => !client.authenticates(),
+            }
     };
     match plan.settings.clients.iter().find(same) {
         Some(known) => Client {
@@ -93,6 +113,19 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
         },
         None => Client { registration: registration.clone(), key: None, audience: None },
     }
+}
+
+/// The error of a configuration with a client that would authenticate at whichever issuer a server names.
+pub(crate) fn without_issuer(settings: &Settings, asks_a_person: bool) -> Option<AuthError> {
+    let unsafe_client = |client: &&ClientId| {
+        settings.issuer_of(client).is_none() && (client.authenticates() || !asks_a_person)
+    };
+    let client = settings.clients.iter().find(unsafe_client)?;
+    let detail = format!(
+        "the client {} has no issuer, and would authenticate at any that a server names; set the issuer that knows it",
+        client.id
+    );
+    Some(AuthError::new(AuthErrorKind::Misconfigured, Step::Identity, detail))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every branch of the choice reads alike")]

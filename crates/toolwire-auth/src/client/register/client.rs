@@ -28,8 +28,8 @@ impl ClientId {
         Self { id: id.into(), issuer: None, secret: None, key: None, method: None, audience: None }
     }
 
-    /// The issuer that knows it, exactly as that spells itself. Without one the client is bound to the first issuer
-    /// that is found for the server.
+    /// Sets the issuer that knows the client, exactly as that identifies itself. A client with a secret or a key needs
+    /// one. A client that has neither, of a user, is otherwise bound to the first issuer found for each server.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
@@ -62,6 +62,11 @@ impl ClientId {
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
+    }
+
+    /// Whether it has something to authenticate with, which only its issuer may receive.
+    pub(crate) const fn authenticates(&self) -> bool {
+        self.secret.is_some() || self.key.is_some()
     }
 
     /// The identifier.
@@ -149,9 +154,14 @@ impl Registration {
     }
 }
 
-/// The same redirect with `localhost` instead of the address.
+/// Returns the redirect with `localhost` instead of the address.
 pub(crate) fn by_name(redirect: &str) -> Option<String> {
     redirect.strip_prefix("http://127.0.0.1").map(|rest| format!("http://localhost{rest}"))
+}
+
+/// Returns the redirect with the address instead of `localhost`.
+pub(crate) fn by_address(redirect: &str) -> Option<String> {
+    redirect.strip_prefix("http://localhost").map(|rest| format!("http://127.0.0.1{rest}"))
 }
 
 /// A client that can ask for tokens.

@@ -5,6 +5,7 @@ mod client;
 mod document;
 mod dynamic;
 
+pub(super) use self::{choose::without_issuer, client::by_address};
 pub use self::{
     choose::{Identity, choose, recorded},
     client::{AuthMethod, Client, ClientId, Registration, Source},

@@ -147,7 +147,22 @@ impl Record {
                     _ => NamedBy::Peer,
                 },
             },
+            lineage: self.0.get("lineage").and_then(Value::as_str).map(str::to_owned),
         })
+    }
+
+    /// Whether the credential in it comes from the same login as another one.
+    pub(crate) fn is_of_login(&self, credential: &Credential) -> bool {
+        self.has_credential()
+            && self.0.get("lineage").and_then(Value::as_str) == credential.lineage.as_deref()
+    }
+
+    /// Returns what remains after a logout, if anything: the issuer that a configured client is bound to.
+    pub(crate) fn logged_out(&self) -> Option<Self> {
+        let bound = self.bound()?;
+        let mut left = Self::empty();
+        left.set_bound(&bound);
+        Some(left.after(self.generation()))
     }
 
     /// What it says of a login, without anything secret; `None` if there is no credential in it.
@@ -231,6 +246,7 @@ fn written(credential: &Credential) -> Value {
     let seconds = |time: SystemTime| unix_seconds(time);
     let endpoints = &credential.endpoints;
     let mut all = json!({
+        "lineage": credential.lineage,
         "server": credential.server,
         "resource": credential.resource.as_ref().map(Resource::as_str),
         "issuer": credential.issuer.as_str(),
@@ -381,7 +397,36 @@ pub(crate) mod tests {
                 found: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000),
                 named_by: NamedBy::Peer,
             },
+            lineage: Some("first".to_owned()),
         }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_has_a_credential_without_a_lineage() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        assert!(record.is_of_login(&credential()));
+        record.0.remove("lineage");
+        let read = record.credential(&Origins::none()).unwrap();
+        assert_eq!(read.lineage, None);
+        assert!(record.is_of_login(&read) && !record.is_of_login(&credential()));
+        // Its renewal has none either, and the next login does.
+        record.set_credential(&read);
+        assert!(record.is_of_login(&read));
+        record.set_credential(&credential());
+        assert!(record.is_of_login(&credential()));
+    }
+
+    #[test]
+    fn a_logout_leaves_nothing_but_the_issuer_of_the_client() {
+        let mut record = Record::empty();
+        record.set_credential(&credential());
+        assert!(record.logged_out().is_none());
+        let issuer = credential().issuer;
+        record.set_bound(&issuer);
+        let left = record.after(6).logged_out().unwrap();
+        assert_eq!((left.generation(), left.bound()), (8, Some(issuer)));
+        assert!(!left.has_credential() && !left.to_json().contains("marked"));
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Seal {
                     StoreError::new(StoreErrorKind::Failed, format!("no key can be made: {error}"))
                 })?;
                 entry.set_secret(&*key).map_err(failed)?;
-                Self::new(&*key)
+                // Without a lock, another program may have written its own meanwhile: the one that is there counts.
+                Self::new(&Zeroizing::new(entry.get_secret().map_err(failed)?))
             }
             Err(error) => Err(failed(error)),
         }

@@ -74,9 +74,16 @@ pub struct Credential {
     pub dpop: Option<DpopKey>,
     /// Where it is renewed and revoked.
     pub endpoints: KnownEndpoints,
+    /// The random identifier of the login that it and its renewals come from; `None` if an earlier version stored it.
+    pub lineage: Option<String>,
 }
 
 impl Credential {
+    /// Whether both come from the same login.
+    pub(crate) fn is_of_same_login(&self, other: &Self) -> bool {
+        self.lineage == other.lineage
+    }
+
     /// Whether it should be renewed before it is used: it is expired or in the last minute of its life, or the last
     /// tenth of that, if that is shorter.
     pub fn is_due(&self, now: SystemTime) -> bool {

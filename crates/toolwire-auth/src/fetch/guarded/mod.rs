@@ -2,10 +2,9 @@
 
 use http::Method;
 use toolwire_http::client::fetch::{self, Fetcher};
-use url::Host;
 
 use super::{
-    BoxFuture, Fetch, FetchError, FetchErrorKind, FetchLimits, NamedBy, Reach, Request, Response, Zone,
+    BoxFuture, Fetch, FetchError, FetchErrorKind, FetchLimits, NamedBy, Reach, Request, Response,
     address::is_loopback,
 };
 use crate::Origins;
@@ -77,13 +76,7 @@ impl Guarded {
             return Ok(prepared);
         }
         // Through a proxy nothing is looked up here, so what can be seen in the URL is checked in any case.
-        let allowed = match url.host() {
-            Some(Host::Ipv4(address)) => reach.allows(address.into()),
-            Some(Host::Ipv6(address)) => reach.allows(address.into()),
-            Some(Host::Domain(_)) => !is_loopback(url) || reach.zone() == Zone::Loopback,
-            None => false,
-        };
-        if !allowed {
+        if !reach.allows_url(url) {
             return forbidden("it lies further inside the network than the server that names it");
         }
         let reach = reach.clone();

@@ -15,6 +15,7 @@ use url::Url;
 
 use super::*;
 use crate::Endpoint;
+use crate::fetch::Zone;
 
 /// Answers everything with the same bytes, and counts connections.
 async fn server(answer: impl Into<Vec<u8>>) -> (u16, Arc<AtomicUsize>) {

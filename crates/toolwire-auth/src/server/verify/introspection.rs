@@ -9,13 +9,12 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
 use super::{
     Audience, Expiry, Invalid, PresentedToken, Setting, SettingError, TokenCache, Unavailable, Verified,
-    Verify, VerifyError, asking::Asking, claims,
+    Verify, VerifyError, asking::Asking, claims, turns::Turns,
 };
 use crate::{
     Endpoint, Secret,
@@ -28,6 +27,9 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
 /// How many questions may be under way at once. Others wait for their turn.
 const MAX_AT_ONCE: usize = 64;
+
+/// How many of them may be about tokens from one place, so that a stranger with made-up ones leaves room for others.
+const MAX_OF_PEER: usize = 8;
 
 /// How long a token waits for its turn to be asked about.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -50,7 +52,7 @@ pub struct Introspection {
     vouched: bool,
     asking: Asking,
     prepared: Option<Prepared>,
-    at_once: Semaphore,
+    turns: Turns,
     refused: TokenCache<Invalid>,
 }
 
@@ -73,7 +75,7 @@ impl Introspection {
             vouched: false,
             asking: Asking::default(),
             prepared: None,
-            at_once: Semaphore::new(MAX_AT_ONCE),
+            turns: Turns::new(MAX_AT_ONCE, MAX_OF_PEER),
             refused: TokenCache::new(),
         }
     }
@@ -96,6 +98,10 @@ impl Introspection {
     }
 
     async fn check(&self, token: &PresentedToken, now: SystemTime) -> Result<Verified, VerifyError> {
+        // The guard asks this, too, but not where there is one issuer alone.
+        if !self.may_know(token) {
+            return Err(Invalid::new("it names another issuer").into());
+        }
         if let Some(refused) = self.refused.get(token.expose().as_bytes(), now) {
             return Err(refused.into());
         }
@@ -122,7 +128,7 @@ impl Introspection {
             Unavailable::new(why)
         };
         // Whoever sends tokens faster than the issuer answers fills the queue, not the time of everybody behind it.
-        let Ok(Ok(_turn)) = tokio::time::timeout(MAX_WAIT, self.at_once.acquire()).await else {
+        let Ok(Some(_turn)) = tokio::time::timeout(MAX_WAIT, self.turns.take(token.peer())).await else {
             return Err(away("too many tokens wait to be introspected".to_owned()));
         };
         let fields = [("token", token.expose()), ("token_type_hint", "access_token")];
@@ -176,18 +182,13 @@ impl Introspection {
             }
             None => return Err(Invalid::new("its issuer names no audience")),
         };
-        let client = claims::client(&answer)?.map(str::to_owned);
-        let subject = match claims::text(&answer, "sub")?.filter(|subject| !subject.is_empty()) {
-            Some(subject) => subject.to_owned(),
-            None => client
-                .clone()
-                .ok_or_else(|| Invalid::new("its issuer names neither a subject nor a client"))?,
-        };
+        let subject = claims::text(&answer, "sub")?.filter(|subject| !subject.is_empty());
         let scopes = claims::scopes(&answer, &["scope"])?;
         let bound = claims::bound_to(&answer)?.map(str::to_owned);
-        let mut verified = Verified::new(subject, audience, expiry).scopes(scopes);
+        let mut verified = Verified::of(subject, claims::client(&answer)?, audience, expiry)
+            .ok_or_else(|| Invalid::new("its issuer names neither a subject nor a client"))?
+            .scopes(scopes);
         verified.issuer = claims::text(&answer, "iss")?.map(str::to_owned);
-        verified.client_id = client;
         verified.key = bound;
         Ok(verified.claims(answer))
     }
@@ -247,6 +248,10 @@ impl Verify for Introspection {
 
     fn audiences(&self) -> &[String] {
         &self.audiences
+    }
+
+    fn is_exchangeable(&self) -> bool {
+        true
     }
 }
 

@@ -13,6 +13,7 @@ mod jwt;
 mod panics;
 mod static_keys;
 mod token_cache;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use toolwire_server::CallerKey;
 use toolwire_transport::BoxFuture;
 use zeroize::Zeroizing;
 
@@ -77,6 +79,19 @@ pub trait Verify: Send + Sync + 'static {
     fn may_know(&self, token: &PresentedToken) -> bool {
         _ = token;
         true
+    }
+
+    /// Returns whether a token is certainly one of this verifier's issuer, as far as that can be said here and at once.
+    /// Then no other verifier sees it. Without a better answer: no.
+    fn knows(&self, token: &PresentedToken) -> bool {
+        _ = token;
+        false
+    }
+
+    /// Returns whether the tokens were given out by the token endpoint of an authorization server, so that a
+    /// [`Downstream`](super::Downstream) may show them there. Without a better answer: no.
+    fn is_exchangeable(&self) -> bool {
+        false
     }
 
     /// Says who a token stands for at the time `now`.
@@ -163,6 +178,8 @@ struct Presented {
     /// Made when it is first asked for.
     digest: OnceLock<[u8; 32]>,
     scheme: Scheme,
+    /// Where it came from, if that is known.
+    peer: Option<CallerKey>,
 }
 
 /// How a token was presented.
@@ -178,8 +195,13 @@ pub enum Scheme {
 impl PresentedToken {
     /// A token as it was presented.
     pub fn new(scheme: Scheme, text: impl Into<String>) -> Self {
+        Self::from_peer(scheme, text, None)
+    }
+
+    /// A token as it was presented, and where it came from.
+    pub(crate) fn from_peer(scheme: Scheme, text: impl Into<String>, peer: Option<CallerKey>) -> Self {
         let text = Zeroizing::new(text.into());
-        Self(Arc::new(Presented { text, digest: OnceLock::new(), scheme }))
+        Self(Arc::new(Presented { text, digest: OnceLock::new(), scheme, peer }))
     }
 
     /// The token itself. It is a secret: it must not be logged, kept or sent anywhere but to its issuer.
@@ -195,6 +217,11 @@ impl PresentedToken {
     /// The issuer that it names, if it is one that says so (JWT). Nothing proves that yet.
     pub(crate) fn claimed_issuer(&self) -> Option<String> {
         Compact::parse(self.expose()).ok()?.claimed_issuer()
+    }
+
+    /// Returns where it came from, if that is known.
+    pub(crate) fn peer(&self) -> Option<&CallerKey> {
+        self.0.peer.as_ref()
     }
 
     /// How it was presented.
@@ -249,6 +276,7 @@ pub enum Expiry {
 #[derive(Clone, Debug)]
 pub struct Verified {
     pub(crate) subject: String,
+    pub(crate) is_client: bool,
     pub(crate) audience: Audience,
     pub(crate) expiry: Expiry,
     pub(crate) issuer: Option<String>,
@@ -263,6 +291,7 @@ impl Verified {
     pub fn new(subject: impl Into<String>, audience: Audience, expiry: Expiry) -> Self {
         Self {
             subject: subject.into(),
+            is_client: false,
             audience,
             expiry,
             issuer: None,
@@ -270,6 +299,27 @@ impl Verified {
             scopes: Vec::new(),
             claims: Map::new(),
             key: None,
+        }
+    }
+
+    /// A token of a client that stands for no user. Its subject is its id, and it is not the user of that name.
+    pub fn client(client_id: impl Into<String>, audience: Audience, expiry: Expiry) -> Self {
+        let client_id = client_id.into();
+        Self { is_client: true, ..Self::new(client_id.clone(), audience, expiry).client_id(client_id) }
+    }
+
+    /// A token of a user by a client, or, without a user, of the client itself; `None` without both.
+    pub(crate) fn of(
+        subject: Option<&str>,
+        client: Option<&str>,
+        audience: Audience,
+        expiry: Expiry,
+    ) -> Option<Self> {
+        match (subject, client) {
+            (Some(subject), Some(client)) => Some(Self::new(subject, audience, expiry).client_id(client)),
+            (Some(subject), None) => Some(Self::new(subject, audience, expiry)),
+            (None, Some(client)) => Some(Self::client(client, audience, expiry)),
+            (None, None) => None,
         }
     }
 

@@ -23,12 +23,13 @@ use way::Way;
 
 const AFTER_HELP: &str = "\
 The browser of $BROWSER or of the system is opened, and comes back to this program. Without a
-screen, or over SSH, you are shown a code to type on another device, or asked to paste.
+screen, or over SSH, you are asked whether to paste the address that a browser ends up at, or to
+type a code on another device. Without a terminal to ask on, the code is tried first.
 
 Examples:
   toolwire login https://example.com/mcp
   toolwire login github --scope repo            ask for more
-  toolwire login github --client abc --secret-env GITHUB_SECRET
+  toolwire login github --client abc --secret-env GITHUB_SECRET --issuer https://github.com/login/oauth
   toolwire login work --device                  with a phone";
 
 /// Log in to a server, and keep the login for the other commands
@@ -111,6 +112,7 @@ async fn log_in(
     terminal: Terminal,
 ) -> Result<Summary> {
     let ways = Way::choose(options.device, options.paste, |name| std::env::var_os(name).is_some());
+    let ways = Way::chosen(ways, terminal).await?;
     let mut last = None;
     for way in ways {
         let mut builder = settings

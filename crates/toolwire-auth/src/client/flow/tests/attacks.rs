@@ -1,6 +1,7 @@
 //! What others may try, by the number of the design's list.
 
 use super::*;
+use crate::Resource;
 use crate::client::{discover::resource, register::ClientDocument};
 
 /// 20: mix-up.
@@ -32,6 +33,25 @@ fn a_response_of_another_request_or_issuer_sends_no_code_and_shows_no_text() {
         let error = outcome.result.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("MARKED"), "{callback}");
         assert_eq!(error.kind, kind, "{callback}");
+    }
+}
+
+/// 20: what may be a mix-up and cannot be told from a provider with two sites.
+#[test]
+fn a_token_endpoint_on_another_site_than_the_page_is_warned_of_unless_answers_name_the_issuer() {
+    for (page, names_issuer, warned) in [
+        ("https://login.example/authorize", false, false),
+        ("https://www.login.example/authorize", false, false),
+        ("https://honest.example/authorize", false, true),
+        ("https://honest.example/authorize", true, false),
+    ] {
+        let metadata = metadata_with(&json!({
+            "authorization_endpoint": page, "authorization_response_iss_parameter_supported": names_issuer,
+        }));
+        let outcome = World::good().json(ISSUER_PLACE, 200, &metadata).run(plan(), Cause::Start);
+        let told = outcome.events.iter().any(|event| event.rule == "RFC 9700, 4.4");
+        assert_eq!(told, warned, "{page} {names_issuer}");
+        outcome.credential();
     }
 }
 
@@ -117,6 +137,12 @@ fn nobody_speaks_of_more_than_their_own() {
             Ok(resource::Next::Found(found)) => {
                 assert!(fine, "{named} from {}", place.url);
                 assert_eq!(found.resource.as_str(), named);
+                let path = found.resource.as_str().trim_end_matches('/');
+                assert_eq!(
+                    resource::is_broader(&found.resource, &server),
+                    !path.ends_with("/t/mcp"),
+                    "{named}"
+                );
             }
             Err(error) => {
                 assert!(!fine, "{named} from {}", place.url);
@@ -129,6 +155,7 @@ fn nobody_speaks_of_more_than_their_own() {
     let document = json!({ "resource": tenant, "authorization_servers": [ISSUER] });
     let response = Response::json(StatusCode::OK, &document);
     assert!(matches!(resource::accept(&own, &asked, None, &response), Ok(resource::Next::Found(_))));
+    assert!(resource::is_broader(&Resource::parse(tenant).unwrap(), &asked), "and for any other query");
 }
 
 /// 24: no request without S256.

@@ -1,7 +1,10 @@
 //! Logins of people that work.
 
 use super::*;
-use crate::client::register::{AuthMethod, ClientDocument, ClientId, Registration, Source};
+use crate::client::{
+    Verdict,
+    register::{AuthMethod, ClientDocument, ClientId, Registration, Source},
+};
 
 #[test]
 fn by_dynamic_registration() {
@@ -35,10 +38,12 @@ fn a_client_without_an_issuer_is_bound_to_the_first() {
     let outcome = World::good().run(plan.clone(), Cause::Start);
     assert!(matches!(&outcome.changes[0], Change::Bound { client_id, issuer }
         if client_id == "mine" && issuer.as_str() == ISSUER));
+    let warned = |outcome: &Outcome| outcome.events.iter().any(|event| event.verdict == Verdict::Warning);
+    assert!(warned(&outcome));
     assert_eq!(outcome.to(REGISTER).count(), 0);
     plan.stored.bound = Some(Issuer::parse(ISSUER).unwrap());
     let again = World::good().run(plan.clone(), Cause::Start);
-    assert!(matches!(again.changes[..], [Change::Granted(_)]));
+    assert!(matches!(again.changes[..], [Change::Granted(_)]) && !warned(&again));
     plan.stored.bound = Some(Issuer::parse("https://other.example").unwrap());
     assert_eq!(World::good().run(plan, Cause::Start).kind(), AuthErrorKind::IssuerChanged);
 }
@@ -158,22 +163,88 @@ fn the_root_place_speaks_of_the_whole_host_and_its_text_is_sent_as_it_is() {
     let mut world = World::good().json(PATH_PLACE, 404, &json!({})).json(ROOT_PLACE, 200, &whole);
     let outcome = world.run(plan(), Cause::Start);
     assert_eq!(outcome.form(TOKEN)["resource"], "https://files.example");
+    assert!(
+        outcome.events.iter().any(|event| event.verdict == Verdict::Warning
+            && event.detail.contains("a resource above this server"))
+    );
     assert!(outcome.transcript.contains("&resource=https%3A%2F%2Ffiles.example\n"), "{}", outcome.transcript);
 }
 
 #[test]
-fn an_issuer_that_differs_by_a_slash_is_told_and_its_own_spelling_counts() {
-    let slash = metadata_with(&json!({ "issuer": "https://login.example/" }));
+fn an_issuer_that_differs_by_a_slash_is_refused_or_told_where_that_is_allowed() {
+    let listed = json!({ "resource": SERVER, "authorization_servers": ["https://login.example/a"] });
+    let slash = metadata_with(&json!({ "issuer": "https://login.example/a/" }));
     let mut world = World::good()
-        .json(ISSUER_PLACE, 200, &slash)
-        .callback("code=c&state=STATE&iss=https://login.example/");
-    let outcome = world.run(plan(), Cause::Start);
-    let told = outcome.events.iter().find(|event| event.verdict == crate::client::Verdict::Warning);
+        .json(PATH_PLACE, 200, &listed)
+        .json(&format!("{ISSUER_PLACE}/a"), 200, &slash)
+        .callback("code=c&state=STATE&iss=https://login.example/a/");
+    assert_eq!(world.run(plan(), Cause::Start).kind(), AuthErrorKind::IssuerMismatch);
+    let mut lenient = plan();
+    lenient.settings.dangerous.ignore_issuer_slash = true;
+    let outcome = world.run(lenient, Cause::Start);
+    let told = outcome.events.iter().find(|event| event.verdict == Verdict::Warning);
     assert_eq!(told.unwrap().notice, Some(crate::client::Notice::IssuerSlash));
-    assert_eq!(outcome.credential().issuer.as_str(), "https://login.example/");
-    let mut strict = plan();
-    strict.settings.strict_issuer = true;
-    assert_eq!(world.run(strict, Cause::Start).kind(), AuthErrorKind::IssuerMismatch);
+    assert_eq!(outcome.credential().issuer.as_str(), "https://login.example/a/");
+}
+
+#[test]
+fn an_issuer_without_a_path_is_the_same_with_a_slash_and_its_metadata_spell_it() {
+    let slashed = "https://login.example/";
+    for (listed, own) in [(slashed, ISSUER), (ISSUER, slashed)] {
+        let mut world = World::good()
+            .json(PATH_PLACE, 200, &json!({ "resource": SERVER, "authorization_servers": [listed] }))
+            .json(ISSUER_PLACE, 200, &metadata_with(&json!({ "issuer": own })))
+            .callback(&format!("code=c&state=STATE&iss={own}"));
+        let outcome = world.run(plan(), Cause::Start);
+        let told = outcome.events.iter().find(|event| event.verdict == Verdict::Warning);
+        assert_eq!(told.unwrap().notice, Some(crate::client::Notice::IssuerSlash));
+        let credential = outcome.credential();
+        assert_eq!(credential.issuer.as_str(), own);
+        // It is renewed while the server lists the other spelling.
+        let mut refused = plan();
+        refused.stored.credential = Some(credential.into());
+        let outcome = world.run(refused, Cause::Refused(vec![bearer()]));
+        assert_eq!(outcome.form(TOKEN)["grant_type"], "refresh_token");
+        // The spelling of the metadata is the one that answers are compared with.
+        let outcome = world.callback(&format!("code=c&state=STATE&iss={listed}")).run(plan(), Cause::Start);
+        assert_eq!(outcome.kind(), AuthErrorKind::IssuerMismatch);
+    }
+}
+
+#[test]
+fn a_listed_issuer_is_asked_in_the_spelling_of_the_application_or_of_the_store() {
+    let (own, listed) = ("https://login.example/a", "https://login.example/a/");
+    let place = format!("{ISSUER_PLACE}/a");
+    let mut world = World::good()
+        .json(PATH_PLACE, 200, &json!({ "resource": SERVER, "authorization_servers": [listed] }))
+        .json(&place, 200, &metadata_with(&json!({ "issuer": own })))
+        .callback(&format!("code=c&state=STATE&iss={own}"));
+    assert_eq!(world.run(plan(), Cause::Start).kind(), AuthErrorKind::IssuerMismatch);
+    let mut configured = plan();
+    configured.settings.clients = vec![ClientId::new("mine").issuer(own)];
+    let credential = world.run(configured, Cause::Start).credential();
+    assert_eq!((credential.issuer.as_str(), credential.client.client_id.as_str()), (own, "mine"));
+    let mut refused = plan();
+    refused.stored.credential = Some(credential.into());
+    let outcome = world.run(refused, Cause::Refused(vec![bearer()]));
+    assert_eq!(outcome.form(TOKEN)["grant_type"], "refresh_token");
+    let mut fixed = plan();
+    fixed.settings.endpoints = vec![FixedEndpoints {
+        issuer: Issuer::parse(own).unwrap(),
+        authorization: Endpoint::parse("https://login.example/authorize").unwrap(),
+        token: Endpoint::parse("https://login.example/token").unwrap(),
+    }];
+    fixed.settings.clients = vec![ClientId::new("mine").issuer(own)];
+    fixed.settings.dangerous.assume_pkce = vec![Issuer::parse(own).unwrap()];
+    assert_eq!(world.run(fixed, Cause::Start).credential().issuer.as_str(), own);
+    // Metadata of the spelling that was not asked for are those of another issuer.
+    let mut other = plan();
+    other.settings.clients = vec![ClientId::new("mine").issuer(own)];
+    let slashed = metadata_with(&json!({ "issuer": listed }));
+    assert_eq!(
+        world.json(&place, 200, &slashed).run(other, Cause::Start).kind(),
+        AuthErrorKind::IssuerMismatch
+    );
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl World {
                     let query = self.callback.replace("STATE", &state);
                     Input::Callback(Callback::from_query(&query).unwrap())
                 }
-                Effect::ShowCode(code) => {
+                Effect::ShowCode(code, _) => {
                     writeln!(transcript, "show {} {}", code.user_code, code.verification_uri).unwrap();
                     Input::Elapsed
                 }
@@ -166,7 +166,12 @@ impl World {
                     Input::Elapsed
                 }
                 Effect::Assert(audience) => {
-                    writeln!(transcript, "assert {audience:?}").unwrap();
+                    writeln!(transcript, "assert for {} at {}", audience.issuer, audience.token_endpoint)
+                        .unwrap();
+                    Input::Assertion(Secret::from(self.assertion))
+                }
+                Effect::Identify(idp) => {
+                    writeln!(transcript, "identify at {idp}").unwrap();
                     Input::Assertion(Secret::from(self.assertion))
                 }
                 Effect::Save(change) => {

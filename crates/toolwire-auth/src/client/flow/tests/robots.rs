@@ -63,6 +63,9 @@ fn assertions_are_dated_by_the_clock_of_the_issuer_if_that_is_far_off() {
         ("Fri, 15 Jan 2027 08:00:30 GMT", START),
         ("Fri, 15 Jan 2027 08:00:31 GMT", START + 31),
         ("Fri, 15 Jan 2027 07:00:00 GMT", START - 3_600),
+        ("Fri, 15 Jan 2027 06:59:59 GMT", START - 3_600),
+        ("Fri, 15 Jan 2027 09:00:01 GMT", START + 3_600),
+        ("Sat, 01 Jan 2050 00:00:00 GMT", START + 3_600),
     ] {
         let mut world = with_methods(&["private_key_jwt"]).with_header(ISSUER_PLACE, "date", date);
         let outcome = world.run(plan.clone(), Cause::Start);
@@ -77,6 +80,61 @@ fn assertions_are_dated_by_the_clock_of_the_issuer_if_that_is_far_off() {
         let told = outcome.events.iter().any(|event| event.notice == Some(crate::client::Notice::ClockWrong));
         assert_eq!(told, iat != START);
     }
+}
+
+#[test]
+fn a_server_that_names_another_issuer_receives_no_secret_assertion_or_platform_token() {
+    let mine = "https://mine.example";
+    let key = || PrivateKey::generate(Algorithm::Es256).unwrap();
+    let idp = Idp {
+        issuer: Issuer::parse("https://idp.example").unwrap(),
+        client_id: "notes-idp".into(),
+        subject: SubjectKind::IdToken,
+    };
+    let secret = || ClientId::new("ci").secret(Secret::from("marked"));
+    for (way, client) in [
+        (Way::ClientCredentials, secret()),
+        (Way::ClientCredentials, ClientId::new("ci").key(key()).audience("https://mine.example/token")),
+        (Way::Workload, ClientId::new("ci").method(AuthMethod::None)),
+        (Way::Enterprise(idp), secret()),
+        (Way::Device, secret()),
+        (Way::Browser(redirects()), ClientId::new("ci").key(key())),
+    ] {
+        let (person, mut plan) = (way.asks_a_person(), Plan { way, ..plan() });
+        for client in [client.clone().issuer(mine), client] {
+            let has_issuer = client.issuer.is_some();
+            plan.settings.clients = vec![client];
+            let metadata = metadata_with(&json!({
+                "registration_endpoint": null,
+                "device_authorization_endpoint": "https://login.example/device",
+                "token_endpoint_auth_methods_supported": ["client_secret_post", "private_key_jwt", "none"],
+            }));
+            let outcome = World::good().json(ISSUER_PLACE, 200, &metadata).run(plan.clone(), Cause::Start);
+            assert!(outcome.requests.iter().all(|request| request.method == "GET"), "{}", outcome.transcript);
+            assert!(!outcome.transcript.contains("assert") && !outcome.transcript.contains("identify"));
+            let expected = match (has_issuer, person) {
+                (false, _) => AuthErrorKind::Misconfigured,
+                (true, false) => AuthErrorKind::IssuerChanged,
+                (true, true) => AuthErrorKind::RegistrationImpossible,
+            };
+            assert_eq!(outcome.kind(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_recorded_client_gets_back_its_secret_only_at_its_own_issuer() {
+    let mut plan = plan();
+    plan.settings.clients = vec![ClientId::new("ci").secret(Secret::from("s"))];
+    let mut registration = stored().client;
+    (registration.client_id, registration.source) =
+        ("ci".into(), crate::client::register::Source::Configured);
+    let secret = |plan: &Plan| crate::client::register::recorded(plan, &registration).registration.secret;
+    assert_eq!(secret(&plan), None);
+    plan.settings.issuer = Some(Issuer::parse("https://mine.example").unwrap());
+    assert_eq!(secret(&plan), None);
+    plan.settings.issuer = Some(Issuer::parse(ISSUER).unwrap());
+    assert_eq!(secret(&plan), Some(Secret::from("s")));
 }
 
 #[test]

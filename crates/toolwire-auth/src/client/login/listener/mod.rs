@@ -18,8 +18,8 @@ use super::{
     page,
 };
 
-/// The largest head of a request.
-const MAX_HEAD_BYTES: usize = 8 * 1024;
+/// The largest head of a request. Browsers send the cookies of all programs of this machine, whatever their ports.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// How long one request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many requests are read at once; further ones wait.
@@ -137,4 +137,4 @@ fn query<'a>(head: &'a str, place: &Place) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -19,6 +19,14 @@ async fn waiting() -> Waiting {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let redirect = format!("http://127.0.0.1:{port}/callback");
+    let url = page(&redirect);
+    let state = url::Url::parse(url.as_str()).unwrap();
+    let state = state.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+    Waiting { port, state, answer: tokio::spawn(wait(vec![listener], url)) }
+}
+
+/// A page whose answer goes to a redirect.
+pub(in super::super) fn page(redirect: &str) -> AuthorizationUrl {
     let issuer = Issuer::parse("https://login.example").unwrap();
     let endpoint = Endpoint::parse("https://login.example/authorize").unwrap();
     let request = Authorization {
@@ -26,17 +34,15 @@ async fn waiting() -> Waiting {
         issuer: &issuer,
         iss_parameter: false,
         client_id: "client",
-        redirect: &redirect,
+        redirect,
         scopes: &Scopes::none(),
         resource: None,
         consent: false,
         dpop_thumbprint: None,
         more: &[],
+        named_by: crate::fetch::NamedBy::Peer,
     };
-    let (url, _) = begin(&request, &[7; 64]);
-    let state = url::Url::parse(url.as_str()).unwrap();
-    let state = state.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
-    Waiting { port, state, answer: tokio::spawn(wait(vec![listener], url)) }
+    begin(&request, &[7; 64]).0
 }
 
 impl Waiting {
@@ -67,7 +73,7 @@ async fn what_is_not_our_answer_is_waited_on_and_the_login_still_works() {
         format!("GET {good} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"),
         format!("GET {good} HTTP/1.1\r\n\r\n"),
         format!("POST {good} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
-        format!("GET {good}&x={} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n", "x".repeat(9000)),
+        format!("GET {good}&x={} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES)),
     ];
     for request in &strangers {
         let answer = waiting.send(request).await;
@@ -77,8 +83,12 @@ async fn what_is_not_our_answer_is_waited_on_and_the_login_still_works() {
         waiting.get(&format!("/callback?code=c&state={number}")).await;
     }
     assert!(!waiting.answer.is_finished());
-    let answer = waiting.get(&good).await;
+    // With the cookies of many others.
+    let cookies = format!("Cookie: x={}\r\n", "x".repeat(MAX_HEAD_BYTES - 1_024));
+    let answer =
+        waiting.send(&format!("GET {good} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{cookies}\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(!answer.contains("logged in"), "nobody knows that yet: {answer}");
     waiting.answer.await.unwrap().unwrap();
 }
 

@@ -80,7 +80,7 @@ impl FileStore {
         // Of two programs that begin at once, the second finds the key of the first.
         let lock = open_private(&self.folder.join("locks").join("keyring"))?;
         if let Err(error) = lock.lock() {
-            tracing::debug!(%error, "the file system of the credentials has no locks");
+            tracing::warn!(%error, "the file system of the credentials has no locks; programs that make a key at once may disturb each other");
         }
         self.seal = Some(Arc::new(Seal::of(application)?));
         Ok(self)
@@ -115,7 +115,8 @@ impl FileStore {
     }
 
     fn lock_path(&self, key: &Key) -> PathBuf {
-        self.folder.join("locks").join(key.digest())
+        // An issuer and a server may have the same address.
+        self.folder.join("locks").join(format!("{}-{}", folder_of(key.kind()), key.digest()))
     }
 
     fn read(&self, key: &Key) -> Result<Option<Record>, StoreError> {

@@ -47,6 +47,14 @@ async fn files_are_made_for_their_owner_alone_and_kept_so() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_and_an_issuer_with_the_same_address_have_locks_of_their_own() {
+    let folder = Folder::new("locks");
+    let (store, address) = (folder.store(), "https://files.example/");
+    let _server = store.lock(&Key::credential(address, "")).await.unwrap().unwrap();
+    let _issuer = store.lock(&Key::client(address)).await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_file_that_others_can_read_or_a_link_is_refused() {
     let folder = Folder::new("exposed");

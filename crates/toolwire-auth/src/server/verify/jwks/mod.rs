@@ -4,13 +4,10 @@ mod source;
 
 use std::{
     borrow::Cow,
-    collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
-
-use sha2::{Digest as _, Sha256};
 
 pub(super) use self::source::KeyLocation;
 use self::source::KeySource;
@@ -33,12 +30,6 @@ pub const MAX_STALE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How much time there is between two fetches, whatever keys tokens name and however often a fetch fails.
 pub const FETCH_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long it is remembered that a key is unknown. An issuer may sign with a key a little before it tells.
-const UNKNOWN_AGE: Duration = MIN_FRESH;
-
-/// How many keys are remembered as unknown.
-const MAX_UNKNOWN: usize = 256;
-
 /// The keys of one issuer.
 pub(super) struct Keys {
     source: KeySource,
@@ -53,8 +44,6 @@ struct State {
     /// When keys were last asked for, whatever came of it, and why there were none.
     tried: Option<SystemTime>,
     failure: Option<Cow<'static, str>>,
-    /// Digests of names that no key had, and when.
-    unknown: VecDeque<([u8; 32], SystemTime)>,
 }
 
 #[derive(Clone)]
@@ -97,18 +86,10 @@ impl Keys {
         if kid.is_some_and(|kid| keys.has_kid(kid)) || self.source.is_fixed() {
             return Err(invalid(JwsError::NoKey));
         }
-        // No name is such a byte, so that a token without a name is not one with another.
-        let name = Sha256::digest(kid.map_or(&[0xff][..], str::as_bytes)).into();
-        if self.lock().is_unknown(&name, now) {
-            return Err(invalid(JwsError::NoKey));
-        }
+        // It is not remembered that nobody knows a key. The pause bounds the fetches, and a key that is asked for before
+        // its time, which strangers can do, has to be found as soon as the issuer tells it.
         let Some(keys) = self.renewed(&keys, now).await? else { return Err(invalid(JwsError::NoKey)) };
-        keys.verify(token).map_err(|error| {
-            if error == JwsError::NoKey || kid.is_none() {
-                self.lock().remember_unknown(name, now);
-            }
-            invalid(error)
-        })
+        keys.verify(token).map_err(invalid)
     }
 
     /// The keys, fetched if there are none or they are not fresh. Stale ones do while others fetch, or the issuer does
@@ -212,20 +193,6 @@ impl State {
     fn paused(&self, now: SystemTime) -> bool {
         self.tried.is_some_and(|tried| now < tried + FETCH_PAUSE)
     }
-
-    fn is_unknown(&mut self, name: &[u8; 32], now: SystemTime) -> bool {
-        while self.unknown.front().is_some_and(|(_, since)| now >= *since + UNKNOWN_AGE) {
-            self.unknown.pop_front();
-        }
-        self.unknown.iter().any(|(known, _)| known == name)
-    }
-
-    fn remember_unknown(&mut self, name: [u8; 32], now: SystemTime) {
-        if self.unknown.len() == MAX_UNKNOWN {
-            self.unknown.pop_front();
-        }
-        self.unknown.push_back((name, now));
-    }
 }
 
 fn invalid(error: JwsError) -> VerifyError {
@@ -235,23 +202,5 @@ fn invalid(error: JwsError) -> VerifyError {
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Keys").field(&self.source.to_string()).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_names_are_forgotten_and_bounded() {
-        let (mut state, now) = (State::default(), SystemTime::UNIX_EPOCH);
-        for number in 0..2 * MAX_UNKNOWN {
-            state.remember_unknown(Sha256::digest(number.to_be_bytes()).into(), now);
-        }
-        assert_eq!(state.unknown.len(), MAX_UNKNOWN);
-        let last = Sha256::digest((2 * MAX_UNKNOWN - 1).to_be_bytes()).into();
-        assert!(state.is_unknown(&last, now));
-        assert!(!state.is_unknown(&last, now + UNKNOWN_AGE));
-        assert!(state.unknown.is_empty());
     }
 }

@@ -26,7 +26,7 @@ impl Jwt {
         let payload = prepared.keys.verify(&parsed, now).await?;
         let claims = payload.object().map_err(|why| Invalid::new(why.to_string()))?;
         if !says_access {
-            claims::is_access_token(&claims)?;
+            self.check_untyped(&claims)?;
         }
         Ok(self.read(claims, &prepared.resource, now)?)
     }
@@ -42,6 +42,18 @@ impl Jwt {
         }
     }
 
+    /// Refuses what may be another kind of token, as its type does not say.
+    fn check_untyped(&self, claims: &Map<String, Value>) -> Result<(), Invalid> {
+        claims::is_access_token(claims)?;
+        // Where a server and its client have one id, an ID token of some issuers differs in nothing else.
+        if !self.without_client && claims::client(claims)?.is_none() {
+            return Err(Invalid::new(
+                "neither does its type say that it is an access token, nor is a client named",
+            ));
+        }
+        Ok(())
+    }
+
     /// What the claims say, if the token is valid.
     fn read(&self, claims: Map<String, Value>, resource: &str, now: SystemTime) -> Result<Verified, Invalid> {
         let issuer =
@@ -54,14 +66,14 @@ impl Jwt {
             return Err(Invalid::new(format!("its claim {claim} is not that of its issuer")));
         }
         let expires = claims::times(&claims, now)?.ok_or_else(|| Invalid::new("it has no expiry"))?;
-        let client = claims::client(&claims)?.map(str::to_owned);
-        let audience = self.check_audience(&claims, client.as_deref(), resource)?;
-        let subject = self.subject_of(&claims, client.as_deref())?;
+        let client = claims::client(&claims)?;
+        let audience = self.check_audience(&claims, client, resource)?;
         let scopes = claims::scopes(&claims, &self.scopes)?;
         let bound = claims::bound_to(&claims)?.map(str::to_owned);
-        let mut verified =
-            Verified::new(subject, audience, Expiry::At(expires)).issuer(issuer).scopes(scopes);
-        verified.client_id = client;
+        let mut verified = Verified::of(self.subject_of(&claims)?, client, audience, Expiry::At(expires))
+            .ok_or_else(|| Invalid::new("it names neither a subject nor a client"))?
+            .issuer(issuer)
+            .scopes(scopes);
         verified.key = bound;
         Ok(verified.claims(claims))
     }
@@ -82,15 +94,14 @@ impl Jwt {
         }
     }
 
-    fn subject_of(&self, claims: &Map<String, Value>, client: Option<&str>) -> Result<String, Invalid> {
+    /// Returns the subject; `None` for a token of a client that stands for no user.
+    fn subject_of<'c>(&self, claims: &'c Map<String, Value>) -> Result<Option<&'c str>, Invalid> {
         let named = self.subject.as_deref().unwrap_or("sub");
         match claims.get(named) {
-            Some(Value::String(subject)) if !subject.is_empty() => Ok(subject.clone()),
+            Some(Value::String(subject)) if !subject.is_empty() => Ok(Some(subject)),
             Some(_) => Err(Invalid::new(format!("its claim {named} is not a name"))),
             None if self.subject.is_some() => Err(Invalid::new(format!("it has no claim {named}"))),
-            None => client
-                .map(str::to_owned)
-                .ok_or_else(|| Invalid::new("it names neither a subject nor a client")),
+            None => Ok(None),
         }
     }
 }

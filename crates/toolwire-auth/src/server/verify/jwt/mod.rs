@@ -20,7 +20,8 @@ use crate::{
 /// Verifies signed tokens (JWT) with the keys of their issuer.
 ///
 /// A token has to name the issuer and, as its audience, the server or one that was configured, byte for byte; it has
-/// an expiry that has not passed, and a subject or a client.
+/// an expiry that has not passed, and a subject or a client. Unless its type is `at+jwt` it has to name a client, by
+/// `client_id`, `azp`, `cid` or `appid`: otherwise it may be an ID token.
 ///
 /// ```
 /// use toolwire_auth::{jose::Algorithm, server::Jwt};
@@ -44,6 +45,7 @@ pub struct Jwt {
     scopes: Vec<String>,
     scope_prefix: String,
     strict_type: bool,
+    without_client: bool,
     clients: Vec<String>,
     asking: Asking,
     prepared: Option<Prepared>,
@@ -96,6 +98,7 @@ impl Jwt {
             scopes: vec!["scope".to_owned(), "scp".to_owned()],
             scope_prefix: String::new(),
             strict_type: false,
+            without_client: false,
             clients: Vec::new(),
             asking: Asking::default(),
             prepared: None,
@@ -252,6 +255,10 @@ impl Verify for Jwt {
         &self.audiences
     }
 
+    fn is_exchangeable(&self) -> bool {
+        true
+    }
+
     fn accepts_issuer(&self, _: &str, found: &str) -> bool {
         self.issuers.iter().any(|known| known.text == found)
     }
@@ -280,6 +287,13 @@ impl DangerousJwt {
     /// uses can then use its tokens here.
     pub fn audience_by_client<T: Into<String>>(mut self, clients: impl IntoIterator<Item = T>) -> Jwt {
         self.0.clients.extend(clients.into_iter().map(Into::into));
+        self.0
+    }
+
+    /// Takes tokens that neither have the type `at+jwt` nor name a client. Where a client of the issuer has an id that is
+    /// an audience of this server, its ID tokens can then be used here.
+    pub fn without_client(mut self) -> Jwt {
+        self.0.without_client = true;
         self.0
     }
 

@@ -66,7 +66,8 @@ async fn only_active_tokens_of_the_issuer_for_this_server_are_accepted() {
         verdict(&active(&[("cnf", json!({ "jkt": "x" })), ("token_type", json!("DPoP"))])).await.unwrap();
     assert_eq!(bound.key.as_deref(), Some("x"));
     let client = verdict(&active(&[("sub", json!(null))])).await.unwrap();
-    assert_eq!(client.subject, "notes");
+    assert_eq!((client.subject.as_str(), client.is_client), ("notes", true));
+    assert!(!verdict(&active(&[])).await.unwrap().is_client);
 }
 
 #[tokio::test]

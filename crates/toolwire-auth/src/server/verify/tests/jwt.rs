@@ -164,9 +164,26 @@ async fn other_kinds_of_tokens_are_no_access_tokens() {
 }
 
 #[tokio::test]
+async fn a_token_that_may_be_an_id_token_is_refused() {
+    let clientless = [("client_id", json!(null))];
+    let why = "neither does its type say that it is an access token, nor is a client named";
+    assert_eq!(reason(typed("JWT", &clientless, |jwt| jwt).await), why);
+    assert!(typed("at+jwt", &clientless, |jwt| jwt).await.is_ok());
+    assert!(typed("JWT", &clientless, |jwt| jwt.dangerous().without_client()).await.is_ok());
+    for name in ["azp", "cid", "appid"] {
+        let named = [("client_id", json!(null)), (name, json!("notes"))];
+        assert!(typed("JWT", &named, |jwt| jwt).await.is_ok(), "{name}");
+    }
+    let empty = [("client_id", json!(""))];
+    assert_eq!(reason(typed("JWT", &empty, |jwt| jwt).await), why);
+}
+
+#[tokio::test]
 async fn subjects_are_who_is_named_and_nobody_by_default() {
     let client = verdict(&[("sub", json!(null))]).await.unwrap();
     assert_eq!(client.subject, "notes", "a token that stands for a client alone");
+    assert!(client.is_client);
+    assert!(!verdict(&[("sub", json!("notes"))]).await.unwrap().is_client);
     let nobody = [("sub", json!(null)), ("client_id", json!(null))];
     assert_eq!(reason(verdict(&nobody).await), "it names neither a subject nor a client");
     for sub in [json!(""), json!(7), json!(["ada"])] {
