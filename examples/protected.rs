@@ -3,7 +3,7 @@
 //! Alice may read and write the notes, Bob may only read them; nobody else gets in.
 //!
 //! ```sh
-//! cargo run --example protected
+//! cargo run -p toolwire-examples --example protected
 //! curl -i http://127.0.0.1:8000/mcp                                          # 401, and where to log in
 //! curl -s http://127.0.0.1:8000/.well-known/oauth-protected-resource/mcp     # for everybody
 //! toolwire call http://127.0.0.1:8000/mcp read --header 'Authorization: Bearer bob-reads-0123456789'

@@ -42,11 +42,11 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "toolwire", version, after_help = AFTER_HELP, disable_help_flag = true)]
 pub(crate) struct Cli {
-    /// Print JSON instead of text for people
+    /// Print JSON instead of human-readable output
     #[arg(long, global = true, display_order = 1000)]
     pub(crate) json: bool,
 
-    /// Say more: what servers write to standard error, and what is going on
+    /// Verbose output, with what servers write to standard error
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 1001)]
     pub(crate) verbose: u8,
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     config::Places,
@@ -70,6 +71,11 @@ impl Ticket {
         }
     }
 
+    /// Whether it says where the task is, so that the id alone is enough to go on with it.
+    pub(crate) fn names_server(&self) -> bool {
+        self.server.is_some() || !self.command.is_empty()
+    }
+
     /// Where the task is, in words.
     pub(crate) fn place(&self) -> String {
         match &self.server {
@@ -79,6 +85,52 @@ impl Ticket {
                 let words: Vec<String> = self.command.iter().map(|word| shell_word(word)).collect();
                 format!("-- {}", words.join(" "))
             }
+        }
+    }
+}
+
+/// A task that may be left: the words that name it on a command line, and what becomes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftTask {
+    pub(crate) id: String,
+    /// The server as it is typed, where no ticket names it.
+    server: Option<String>,
+    /// The server is a program that was started here, and ends with this one.
+    pub(crate) started: bool,
+}
+
+impl LeftTask {
+    /// A task of this server, which has to be typed unless a ticket names it.
+    pub(crate) fn new(id: &str, target: &Target, has_ticket: bool) -> Self {
+        Self {
+            id: id.to_owned(),
+            server: (!has_ticket).then(|| target.typed()),
+            started: matches!(target.address, Address::Command(_)),
+        }
+    }
+
+    /// The command that does this with the task.
+    pub(crate) fn command(&self, action: &str, options: &str) -> String {
+        let (named, started) = match self.server.as_deref() {
+            Some(command) if command.starts_with("-- ") => ("", command),
+            named => (named.unwrap_or_default(), ""),
+        };
+        let words = ["toolwire tasks", action, &shell_word(&self.id), named, options, started];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The commands that go on with the task in this way and that end it.
+    pub(crate) fn next_steps(&self, way: &str, options: &str) -> String {
+        let (wait, cancel) = (self.command("wait", options), self.command("cancel", ""));
+        format!("{way}: {wait}\n       end it: {cancel}")
+    }
+
+    /// What becomes of the task, in words.
+    pub(crate) const fn fate(&self) -> &'static str {
+        if self.started {
+            "the server was started here and ends now, the task goes on if the server keeps tasks in a store"
+        } else {
+            "the task goes on at the server"
         }
     }
 }
@@ -101,9 +153,14 @@ impl Tickets {
         self.file.as_deref().map_or(Ok(Vec::new()), read)
     }
 
-    /// The one whose id begins like this. A text that is the beginning of several ids means none of them.
-    pub(crate) fn find(&self, id: &str) -> Result<Option<Ticket>> {
+    /// The one whose id begins like this, or that this is the ticket of. A text that is the beginning of several ids
+    /// means none of them.
+    pub(crate) fn find(&self, text: &str) -> Result<Option<Ticket>> {
         let all = self.all()?;
+        if let Some(id) = id_in(text) {
+            return Ok(all.into_iter().find(|ticket| ticket.id == id));
+        }
+        let id = text;
         if let Some(ticket) = all.iter().find(|ticket| ticket.id == id) {
             return Ok(Some(ticket.clone()));
         }
@@ -148,6 +205,12 @@ impl Tickets {
         let text = serde_json::to_vec(&all).map_err(std::io::Error::from)?;
         private_file::replace(file, &text).context(file.display())
     }
+}
+
+/// The id of the task that a text is the ticket of, if it is one.
+pub(crate) fn id_in(text: &str) -> Option<String> {
+    let ticket: Value = serde_json::from_str(text).ok()?;
+    ticket.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
 fn read(file: &Path) -> Result<Vec<Ticket>> {
@@ -226,9 +289,29 @@ mod tests {
         assert_eq!(tickets.find("x").unwrap().unwrap().tool, "deploy");
         assert_eq!(tickets.find("ab").unwrap().unwrap().id, "ab");
         assert_eq!(tickets.find("nothing").unwrap(), None);
+        assert_eq!(tickets.find(r#" {"toolwire-task":1,"id":"abd"}"#).unwrap().unwrap().id, "abd");
+        assert_eq!(tickets.find(r#"{"id":"abde"}"#).unwrap(), None);
         assert_eq!(tickets.find("").unwrap(), None);
         tickets.forget("ab").unwrap();
         assert_eq!(tickets.find("ab").unwrap_err().code(), Code::Usage);
+    }
+
+    #[test]
+    fn the_command_for_a_task_names_its_server_unless_a_ticket_does() {
+        let words = |server: Option<&str>| LeftTask {
+            id: "a b".to_owned(),
+            server: server.map(str::to_owned),
+            started: false,
+        };
+        let command = |server, options| words(server).command("wait", options);
+        assert_eq!(command(None, ""), "toolwire tasks wait 'a b'");
+        assert_eq!(command(Some("srv"), "--yes"), "toolwire tasks wait 'a b' srv --yes");
+        assert_eq!(command(Some("-- npx x"), "--yes"), "toolwire tasks wait 'a b' --yes -- npx x");
+        let steps = words(Some("srv")).next_steps("go on", "");
+        assert_eq!(
+            steps,
+            "go on: toolwire tasks wait 'a b' srv\n       end it: toolwire tasks cancel 'a b' srv"
+        );
     }
 
     #[test]

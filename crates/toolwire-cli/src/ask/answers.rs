@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use serde_json::{Map, Value};
 use toolwire::{
-    protocol::schema::{Schema, fill_defaults},
+    protocol::schema::fill_defaults,
     wire::{PrimitiveSchemaDefinition, RequestedSchema, StringSchema},
 };
 
@@ -16,7 +16,8 @@ use super::format;
 use crate::{
     arguments,
     failure::{Code, Failure, Result},
-    terminal::printable,
+    schema,
+    terminal::{Terminal, printable},
 };
 
 /// What the server may ask, answered in advance.
@@ -36,12 +37,13 @@ pub(crate) struct AnswerOptions {
     yes: bool,
 }
 
-/// What is answered of a form, if anything, and the names of what must be answered and is not.
+/// What is answered of a form, if anything, and the names of what must be answered and has no default either.
 pub(super) type Answered = (Option<Map<String, Value>>, Vec<String>);
 
 /// The answers, ready to be used.
 #[derive(Debug)]
 pub(super) struct Answers {
+    terminal: Terminal,
     words: Vec<String>,
     object: Map<String, Value>,
     yes: bool,
@@ -50,7 +52,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(options: &AnswerOptions) -> Result<Self> {
+    pub(super) fn new(options: &AnswerOptions, terminal: Terminal) -> Result<Self> {
         for word in &options.answer {
             if !arguments::is_assignment(word) {
                 return Err(Failure::new(
@@ -61,6 +63,7 @@ impl Answers {
         }
         let object = options.answers.as_ref().map(|text| arguments::object("--answers", text)).transpose()?;
         Ok(Self {
+            terminal,
             words: options.answer.clone(),
             object: object.unwrap_or_default(),
             yes: options.yes,
@@ -92,9 +95,7 @@ impl Answers {
             .filter(|(name, _)| has(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        if words.is_empty() && object.is_empty() && !self.yes {
-            return Ok((None, Vec::new()));
-        }
+        let given = !words.is_empty() || !object.is_empty() || self.yes;
         let json = serde_json::to_value(schema).unwrap_or_default();
         let mut content = arguments::assign(&words, &json, object)?;
         for (name, value) in &mut content {
@@ -103,8 +104,11 @@ impl Answers {
         fill_defaults(&json, &mut content);
         let required = schema.required.iter().flatten();
         let missing: Vec<String> = required.filter(|name| !content.contains_key(*name)).cloned().collect();
+        if !given {
+            return Ok((None, missing));
+        }
         if missing.is_empty() {
-            check(&json, &content)?;
+            check(&json, &content, self.terminal)?;
             formats(schema, &content)?;
         }
         Ok((Some(content), missing))
@@ -116,10 +120,8 @@ fn key(word: &str) -> &str {
     word.split(['=', ':', '[', '.']).next().unwrap_or_default()
 }
 
-fn check(schema: &Value, content: &Map<String, Value>) -> Result<()> {
-    // A form whose schema makes no sense is for the server to judge.
-    let Ok(schema) = Schema::compile(schema) else { return Ok(()) };
-    schema.validate(&Value::Object(content.clone())).map_err(|violations| {
+fn check(schema: &Value, content: &Map<String, Value>, terminal: Terminal) -> Result<()> {
+    schema::check("the answers", schema, &Value::Object(content.clone()), terminal).map_err(|violations| {
         Failure::new(
             Code::InvalidArguments,
             printable(&format!("the answers do not fit the form: {violations}")),
@@ -178,7 +180,8 @@ mod tests {
 
     fn answers(words: &[&str], object: Option<&str>, yes: bool) -> Answers {
         let answer = words.iter().map(|&word| word.to_owned()).collect();
-        Answers::new(&AnswerOptions { answer, answers: object.map(str::to_owned), yes }).unwrap()
+        let terminal = Terminal { json: false, verbose: 0 };
+        Answers::new(&AnswerOptions { answer, answers: object.map(str::to_owned), yes }, terminal).unwrap()
     }
 
     #[test]
@@ -218,7 +221,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_and_what_does_not_fit_is_told() {
-        assert_eq!(answers(&["other=x"], None, false).to(&schema()).unwrap().0, None);
+        let nothing = answers(&["other=x"], None, false).to(&schema()).unwrap();
+        assert_eq!(nothing, (None, vec!["name".to_owned()]));
         assert_eq!(answers(&[], None, true).to(&schema()).unwrap().1, ["name"]);
         let failure = answers(&["name=A"], None, false).to(&schema()).unwrap_err();
         assert_eq!(failure.code(), Code::InvalidArguments);

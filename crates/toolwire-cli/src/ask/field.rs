@@ -1,6 +1,6 @@
 //! One field: what it wants, how it is asked for, and whether an answer will do.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use inquire::{InquireError, MultiSelect, Select, Text, list_option::ListOption, validator::Validation};
 use serde_json::{Value, json};
@@ -154,7 +154,8 @@ impl Field {
         match &*self.kind {
             Kind::Text { .. } | Kind::Number { .. } | Kind::Free { .. } => self.ask_text(),
             Kind::Boolean => {
-                let choices = [("true", "yes"), ("false", "no")]
+                // What is chosen without looking should do the least.
+                let choices = [("false", "no"), ("true", "yes")]
                     .map(|(value, label)| Choice { value: value.to_owned(), label: label.to_owned() });
                 let answer = self.ask_one(
                     &choices,
@@ -208,10 +209,9 @@ impl Field {
 
     fn ask_many(&self, choices: &[Choice], least: u64, most: u64) -> Result<Option<Value>, InquireError> {
         let labels: Vec<&str> = choices.iter().map(|choice| choice.label.as_str()).collect();
-        let chosen = |choice: &Choice| {
-            let defaults = self.default.as_ref().and_then(Value::as_array);
-            defaults.is_some_and(|defaults| defaults.iter().any(|default| *default == choice.value.as_str()))
-        };
+        let defaults = self.default.as_ref().and_then(Value::as_array).into_iter().flatten();
+        let defaults: HashSet<&str> = defaults.filter_map(Value::as_str).collect();
+        let chosen = |choice: &Choice| defaults.contains(choice.value.as_str());
         let defaults: Vec<usize> =
             choices.iter().enumerate().filter(|(_, choice)| chosen(choice)).map(|(index, _)| index).collect();
         let help = self.help_with("↑↓ moves, Space marks, Enter is done");

@@ -5,7 +5,7 @@ use owo_colors::OwoColorize;
 use serde_json::{Map, Value};
 use toolwire::wire::RequestedSchema;
 
-use super::{Field, Reply};
+use super::{Field, Reply, required};
 use crate::{
     render::wrapped,
     terminal::{Terminal, printable, printable_line},
@@ -35,10 +35,9 @@ impl Form {
         schema: &RequestedSchema,
         given: Map<String, Value>,
     ) -> Self {
-        let required = |name: &str| schema.required.iter().flatten().any(|required| required == name);
-        let fields =
-            schema.properties.iter().map(|(name, definition)| Field::new(name, definition, required(name)));
-        let fields = fields.collect();
+        let required = required(schema);
+        let field = |(name, definition)| Field::new(name, definition, required.contains(name));
+        let fields = schema.properties.iter().map(field).collect();
         Self { terminal, server: server.to_owned(), message: message.to_owned(), fields, given }
     }
 

@@ -9,9 +9,12 @@ mod format;
 mod sampling;
 mod url;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use inquire::InquireError;
@@ -27,12 +30,17 @@ use crate::{
     failure::{Code, Failure, Result},
     render::Live,
     session::{Signal, Stop, interrupted},
+    target::shell_word,
     terminal::{Terminal, printable},
+    tickets::LeftTask,
 };
 
 pub(crate) use answers::AnswerOptions;
 use answers::Answers;
 pub(crate) use field::Field;
+
+/// How many fields a hint names.
+const MAX_HINTED: usize = 8;
 
 /// How many questions are open in the terminal.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
@@ -55,7 +63,7 @@ pub(crate) fn release_terminal() {
 }
 
 /// Runs a question where it may block, and keeps count of it.
-async fn in_terminal<T: Send + 'static>(
+pub(crate) async fn in_terminal<T: Send + 'static>(
     question: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
 ) -> Result<T, InquireError> {
     let asked = tokio::task::spawn_blocking(move || {
@@ -87,6 +95,11 @@ pub(crate) async fn for_fields(fields: Vec<Field>) -> Result<Map<String, Value>>
     })
 }
 
+/// The names of the fields that must be filled in.
+fn required(schema: &RequestedSchema) -> HashSet<&str> {
+    schema.required.iter().flatten().map(String::as_str).collect()
+}
+
 /// What a person did with a question.
 #[derive(Debug)]
 enum Reply {
@@ -105,6 +118,8 @@ pub(crate) struct Asker {
     live: Live,
     stop: Stop,
     turn: Mutex<()>,
+    /// The task that is waited for, whose questions are open until somebody answers them.
+    task: OnceLock<LeftTask>,
 }
 
 impl Asker {
@@ -119,11 +134,17 @@ impl Asker {
         Ok(Arc::new(Self {
             terminal,
             server: server.to_owned(),
-            answers: Answers::new(options)?,
+            answers: Answers::new(options, terminal)?,
             live: live.clone(),
             stop: stop.clone(),
             turn: Mutex::new(()),
+            task: OnceLock::new(),
         }))
+    }
+
+    /// From now on, questions are those of this task.
+    pub(crate) fn in_task(&self, task: LeftTask) {
+        let _ = self.task.set(task);
     }
 
     /// Answers for this client, and shows what the server logs.
@@ -171,7 +192,10 @@ impl Asker {
     }
 
     async fn fill_in(&self, message: &str, schema: &RequestedSchema) -> ElicitReply {
-        let (given, missing) = match self.answers.to(schema) {
+        let quiet = self.live.quiet();
+        let answered = self.answers.to(schema);
+        drop(quiet);
+        let (given, missing) = match answered {
             Ok(given) => given,
             Err(failure) => {
                 return self.end_with(failure).await;
@@ -180,18 +204,21 @@ impl Asker {
         match given {
             Some(content) if missing.is_empty() => return ElicitReply::accept(content),
             Some(_) if !self.terminal.can_ask() => {
+                // Whoever answers it has to give what was given here as well.
+                let all: Vec<String> = schema.required.iter().flatten().cloned().collect();
+                let names: Vec<&str> = missing.iter().map(String::as_str).collect();
+                self.leave_task(message, &names, &how_to_answer(&all)).await;
                 let text = format!("{}: `{message}` needs an answer to: {}", self.server, missing.join(", "));
-                let hint = format!("--answer {}=…", missing.first().map_or("NAME", String::as_str));
+                let hint = format!("{} answers it", how_to_answer(&missing));
                 let failure = Failure::new(Code::InvalidArguments, printable(&text)).hint(printable(&hint));
                 return self.end_with(failure).await;
             }
             None if !self.terminal.can_ask() => {
                 // What must be answered is the best example.
                 let mut names: Vec<&str> = schema.properties.keys().collect();
-                let optional =
-                    |name: &&str| !schema.required.iter().flatten().any(|required| required == name);
-                names.sort_by_key(optional);
-                self.declined(message, &names);
+                let required = required(schema);
+                names.sort_by_key(|name| !required.contains(name));
+                self.declined(message, &names, &how_to_answer(&missing)).await;
                 return ElicitReply::decline();
             }
             _ => {}
@@ -207,7 +234,7 @@ impl Asker {
 
     async fn visit(&self, message: &str, url: &str) -> ElicitReply {
         if !self.terminal.can_ask() {
-            self.declined(&format!("{message} ({url})"), &[]);
+            self.declined(&format!("{message} ({url})"), &[], "").await;
             return ElicitReply::decline();
         }
         let _quiet = self.live.quiet();
@@ -222,7 +249,8 @@ impl Asker {
     async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
         let _turn = self.turn.lock().await;
         if !self.terminal.can_ask() {
-            let text = "nobody is here to answer for a model, so the sampling request is refused";
+            self.leave_task("an answer of a model", &[], "").await;
+            let text = "not interactive, so the sampling request is refused";
             if self.terminal.json {
                 self.live.say(&json!({ "refused": { "messages": request.messages } }).to_string());
             } else {
@@ -262,17 +290,58 @@ impl Asker {
         std::future::pending().await
     }
 
-    /// Says that a question was declined because nobody is there, and how it could have been answered.
-    fn declined(&self, message: &str, names: &[&str]) {
+    /// Ends the session if the question is one of a task's: the task waits until somebody answers it.
+    async fn leave_task(&self, message: &str, names: &[&str], how: &str) {
+        let Some(task) = self.task.get() else { return };
+        let mut text = format!("the task asks: {message}; this is not a terminal, so it is left waiting");
+        if task.started {
+            text = format!("{text}; {}", task.fate());
+        }
+        let way = if how.is_empty() { "answer it in a terminal" } else { "answer it" };
+        let hint = task.next_steps(way, how);
+        let failure = Failure::new(Code::InputRequired, printable(&text)).hint(printable(&hint));
+        let told = json!({ "taskId": task.id, "message": message, "fields": names });
+        self.end_with::<()>(failure.data(told)).await;
+    }
+
+    /// Says that a question is declined because nobody is there, and how it can be answered.
+    async fn declined(&self, message: &str, names: &[&str], how: &str) {
+        self.leave_task(message, names, how).await;
         if self.terminal.json {
             let told = json!({ "declined": { "message": message, "fields": names } });
             return self.live.say(&told.to_string());
         }
         self.live.say(&printable(&format!("{} asks: {message}", self.server)));
-        let how = match names.first() {
-            Some(name) => format!("; --answer {name}=… or --yes answers it"),
-            None => "; a terminal is needed for that".to_owned(),
+        let how = match names {
+            [] => "a terminal is needed for that".to_owned(),
+            _ => format!("{how} answers it"),
         };
-        self.live.say(&printable(&format!("  nobody is here to answer, so it is declined{how}")));
+        self.live.say(&printable(&format!("  not interactive, so it is declined; {how}")));
+    }
+}
+
+/// The options that answer a form of which these fields must be filled in and have no default.
+fn how_to_answer(missing: &[String]) -> String {
+    match missing {
+        [] => "--yes".to_owned(),
+        _ if missing.len() > MAX_HINTED => "--answers JSON".to_owned(),
+        _ => missing
+            .iter()
+            .map(|name| format!("--answer {}=…", shell_word(name)))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_answers_every_field_that_has_no_default() {
+        let names = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>();
+        assert_eq!(how_to_answer(&names(0)), "--yes");
+        assert_eq!(how_to_answer(&names(2)), "--answer n0=… --answer n1=…");
+        assert_eq!(how_to_answer(&names(1000)), "--answers JSON");
     }
 }

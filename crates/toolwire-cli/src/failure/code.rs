@@ -104,6 +104,8 @@ codes! {
     InvalidArguments "invalid-arguments" 6;
     /// The server's answer is not what the protocol or its own schema allows.
     InvalidAnswer "invalid-answer" 6;
+    /// A task waits for an answer that this run cannot give.
+    InputRequired "input-required" 7;
     /// Ctrl-C.
     Interrupted "interrupted" 130;
 }

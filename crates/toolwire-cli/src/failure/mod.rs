@@ -157,7 +157,8 @@ impl Failure {
         let mut error =
             json!({ "code": self.code.name(), "exit": self.exit_code(), "message": self.message });
         if let Some(hint) = &self.hint {
-            error["hint"] = json!(hint);
+            // Lines below each other are a layout for people.
+            error["hint"] = json!(hint.lines().map(str::trim).collect::<Vec<_>>().join("; "));
         }
         if let Some(data) = &self.data {
             error["data"] = data.clone();
@@ -222,6 +223,13 @@ mod tests {
         let expected =
             r#"{"error":{"code":"io","exit":1,"hint":"look under it","message":"the sofa: no such thing"}}"#;
         assert_eq!(told(&failure, true), format!("{expected}\n"));
+    }
+
+    #[test]
+    fn scripts_get_a_hint_of_several_lines_on_one() {
+        let failure = Failure::new(Code::Io, "x").hint("go on: a\n       end it: b");
+        assert_eq!(failure.to_json()["error"]["hint"], "go on: a; end it: b");
+        assert!(told(&failure, false).contains("go on: a\n       end it: b"));
     }
 
     #[test]

@@ -43,7 +43,7 @@ chapters! {
         "unknown-server", "switched-off", "unknown-name", "auth-needed", "forbidden", "not-trusted",
         "spawn-failed", "unreachable",
         "connection-closed", "timeout", "not-mcp", "no-common-version", "tool-error", "invalid-arguments",
-        "invalid-answer", "interrupted",;
+        "invalid-answer", "input-required", "interrupted",;
     "What toolwire doctor finds":
         "program-not-found", "program-not-executable", "interpreter-missing", "directory-missing",
         "exits-at-once", "junk-on-stdout", "slow-start", "dies-on-discover", "path-differs", "legacy-only",
@@ -69,7 +69,7 @@ chapters! {
         "http-400", "http-401", "http-403", "http-404", "http-405", "http-406", "http-413", "http-415",
         "http-421", "http-429", "http-5xx",;
     "How this program ends":
-        "exit-0", "exit-1", "exit-2", "exit-3", "exit-4", "exit-5", "exit-6", "exit-130",;
+        "exit-0", "exit-1", "exit-2", "exit-3", "exit-4", "exit-5", "exit-6", "exit-7", "exit-130",;
 }
 
 impl Page {

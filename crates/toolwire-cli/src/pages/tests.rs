@@ -93,7 +93,7 @@ fn codes_are_found_however_they_are_written() {
     ] {
         assert_eq!(find(written).map(|page| page.code), Some(code), "{written}");
     }
-    for nonsense in ["", "7", "nonsense", "-99999", "http-4", "299"] {
+    for nonsense in ["", "8", "nonsense", "-99999", "http-4", "299"] {
         assert_eq!(find(nonsense), None, "{nonsense}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwire::{protocol::RawJson, wire::Keyed};
 
 use super::indented;
-use crate::terminal::{Table, printable, width};
+use crate::terminal::{MAX_COLUMN, Table, printable, width};
 
 /// How many bytes may become a table; more is for programs.
 const MAX_TABLE_BYTES: usize = 64 * 1024;
@@ -64,10 +64,15 @@ fn rows(raw: &RawJson) -> Option<Vec<Record>> {
 }
 
 fn table(rows: &[Record], columns: usize) -> String {
+    let one_by_one = || rows.iter().map(|row| pairs(row)).collect::<Vec<_>>().join("\n\n");
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().flatten() {
         if !names.contains(&name.as_str()) {
             names.push(name);
+        }
+        // Each column takes a character and a gap.
+        if names.len() * 3 > columns + 2 {
+            return one_by_one();
         }
     }
     let find =
@@ -88,12 +93,12 @@ fn table(rows: &[Record], columns: usize) -> String {
         return text;
     }
     // Too wide for a table: one record after the other.
-    rows.iter().map(|row| pairs(row)).collect::<Vec<_>>().join("\n\n")
+    one_by_one()
 }
 
 /// Names and values, one pair per line.
 fn pairs(record: &[(String, Cell)]) -> String {
-    let longest = record.iter().map(|(name, _)| width(name)).max().unwrap_or_default();
+    let longest = record.iter().map(|(name, _)| width(name)).max().unwrap_or_default().min(MAX_COLUMN);
     let lines = record.iter().map(|(name, (text, _))| {
         let fill = " ".repeat(longest - width(name).min(longest));
         let text = indented(text, longest + 2);
@@ -188,6 +193,15 @@ mod tests {
         let long = "x".repeat(90);
         assert_eq!(shown(&format!(r#"[{{"a":"{long}","b":1}}]"#)), format!("a  {long}\nb  1"));
         assert_eq!(shown(r#"[{"a":"x\ny","b":1}]"#), "a  x\n   y\nb  1");
+    }
+
+    #[test]
+    fn records_of_different_members_and_long_names_take_no_more_room_than_they_have() {
+        let records: Vec<_> = (0..4000).map(|n| format!(r#"{{"{n:04}":1}}"#)).collect();
+        assert_eq!(shown(&format!("[{}]", records.join(","))).lines().count(), 4000 + 3999);
+        let short: Vec<_> = (0..3000).map(|n| format!(r#""{n:04}":1"#)).collect();
+        let record = format!(r#"{{"{}":1,{}}}"#, "x".repeat(30_000), short.join(","));
+        assert!(shown(&record).len() < 1_000_000);
     }
 
     #[test]

@@ -3,23 +3,30 @@
 //! It follows references inside one document only, and gives up early on schemas that go round in circles or
 //! on for ever. Whether a value fits is not decided here but by `toolwire::protocol::schema`.
 
+mod check;
 mod short;
 
 use serde_json::{Map, Value};
 
-pub(crate) use short::{Member, members, returns, short};
+pub(crate) use check::check;
+pub(crate) use short::{Member, members, plain, returns, short};
 
 /// How many references and combinations are followed inside each other.
 const MAX_DEPTH: usize = 16;
 /// How many alternatives of one place are looked at.
 const MAX_ALTERNATIVES: usize = 64;
+/// How many bytes a reference may have to be followed: many places may lead to the same one.
+const MAX_REFERENCE_BYTES: usize = 512;
+/// How many characters of a description are taken that a reference leads to.
+const MAX_SHARED_DESCRIPTION: usize = 2000;
 
 /// The schema that a local reference stands for, or the schema itself.
 pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
-        let target =
-            schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let reference = reference.filter(|reference| reference.len() <= MAX_REFERENCE_BYTES);
+        let target = reference.and_then(|reference| reference.strip_prefix('#'));
         match target.and_then(|pointer| root.pointer(pointer)) {
             Some(found) => schema = found,
             None => break,
@@ -31,19 +38,31 @@ pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 /// The schema without its wrappers: every alternative that a value at this place may follow.
 pub(crate) fn alternatives<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Map<String, Value>> {
     let mut found = Vec::new();
-    collect(root, schema, 0, &mut found);
+    let mut left = MAX_ALTERNATIVES;
+    collect(root, schema, 0, &mut left, &mut found);
     found
 }
 
-fn collect<'a>(root: &'a Value, schema: &'a Value, depth: usize, found: &mut Vec<&'a Map<String, Value>>) {
-    let Some(object) = resolve(root, schema).as_object() else { return };
-    if depth > MAX_DEPTH || found.len() >= MAX_ALTERNATIVES {
+/// Adds the alternatives of a schema. `left` is how many may still be looked at, objects or not.
+fn collect<'a>(
+    root: &'a Value,
+    schema: &'a Value,
+    depth: usize,
+    left: &mut usize,
+    found: &mut Vec<&'a Map<String, Value>>,
+) {
+    if depth > MAX_DEPTH || *left == 0 {
         return;
     }
+    *left -= 1;
+    let Some(object) = resolve(root, schema).as_object() else { return };
     found.push(object);
     for keyword in ["anyOf", "oneOf", "allOf"] {
         for branch in object.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            collect(root, branch, depth + 1, found);
+            if *left == 0 {
+                return;
+            }
+            collect(root, branch, depth + 1, left, found);
         }
     }
 }
@@ -95,7 +114,13 @@ pub(crate) fn required(schema: &Value) -> Vec<&str> {
 /// What the schema says to people.
 pub(crate) fn description<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a str> {
     let said = |schema: &'a Value| schema.get("description").and_then(Value::as_str);
-    said(schema).or_else(|| said(resolve(root, schema)))
+    said(schema).or_else(|| said(resolve(root, schema)).map(|text| beginning(text, MAX_SHARED_DESCRIPTION)))
+}
+
+/// The first characters of a text.
+fn beginning(text: &str, chars: usize) -> &str {
+    let end = text.char_indices().nth(chars).map(|(end, _)| end);
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -114,6 +139,25 @@ mod tests {
         assert_eq!(types(&root, property(&root, &root, "y").unwrap()), Vec::<&str>::new());
         let deep = json!({ "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] });
         assert!(alternatives(&deep, &deep).len() <= MAX_ALTERNATIVES);
+    }
+
+    #[test]
+    fn what_many_places_share_is_not_read_again_for_each() {
+        let long = "x".repeat(1_000_000);
+        let root = json!({
+            "$defs": {
+                "far": { "$ref": format!("#/$defs/{long}") },
+                "said": { "description": long },
+                "wide": { "anyOf": vec![true; 1_000_000] },
+            },
+        });
+        let to = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let (far, said, wide) = (to("far"), to("said"), to("wide"));
+        for _ in 0..10_000 {
+            assert_eq!(resolve(&root, &far)["$ref"].as_str().map(str::len), Some(1_000_008));
+            assert_eq!(alternatives(&root, &wide).len(), 1);
+        }
+        assert_eq!(description(&root, &said).map(str::len), Some(MAX_SHARED_DESCRIPTION));
     }
 
     #[test]

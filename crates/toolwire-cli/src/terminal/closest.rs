@@ -4,6 +4,8 @@
 const LEAST_LIKENESS: f64 = 0.75;
 /// How many letters a part of a name has, to be taken for one.
 const LEAST_PART: usize = 2;
+/// How many bytes a name may have to be compared letter by letter.
+const MAX_COMPARED: usize = 256;
 /// How many names are offered.
 const MAX_OFFERED: usize = 3;
 
@@ -15,7 +17,9 @@ pub(crate) fn closest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
         // A part of a name is as good as most of its letters, unless it is in every other name.
         let part =
             name.len().min(other.len()) >= LEAST_PART && (other.contains(&name) || name.contains(&other));
-        strsim::jaro_winkler(&name, &other).max(if part { 0.9 } else { 0.0 })
+        let comparable = name.len().max(other.len()) <= MAX_COMPARED;
+        let alike = if comparable { strsim::jaro_winkler(&name, &other) } else { 0.0 };
+        alike.max(if part { 0.9 } else { 0.0 })
     };
     let mut offered: Vec<(f64, &str)> = names.into_iter().map(|other| (likeness(other), other)).collect();
     offered.retain(|(likeness, _)| *likeness >= LEAST_LIKENESS);
@@ -35,5 +39,12 @@ mod tests {
         assert_eq!(closest("zzz", ["echo", "count"]), Vec::<&str>::new());
         assert_eq!(closest("", ["echo"]), Vec::<&str>::new());
         assert_eq!(closest("echo", ["", "echo", "echo"]), ["echo"]);
+    }
+
+    #[test]
+    fn very_long_names_are_not_compared_letter_by_letter() {
+        let (typed, other) = ("a".repeat(1_000_000), "b".repeat(1_000_000));
+        assert_eq!(closest(&typed, [other.as_str(), "echo"]), Vec::<&str>::new());
+        assert_eq!(closest("aaa", [other.as_str(), &typed]), [&typed]);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use foreign::{escape, is_unseen, printable, printable_line};
 pub(crate) use moment::Moment;
 use outlet::styled;
 pub(crate) use outlet::{json, plain};
-pub(crate) use table::{Table, width};
+pub(crate) use table::{MAX_COLUMN, Table, width};
 pub(crate) use wrap::{folded, wrapped};
 
 /// How this run talks: set once from the command line.

@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// What is between two columns.
 const GAP: &str = "  ";
+/// How wide a column is at most made: a cell that is wider than that widens no other.
+pub(crate) const MAX_COLUMN: usize = 200;
 
 /// Rows of cells, lined up. Cells may have colours and must not have line breaks.
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ impl Table {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width =
             |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
-        (0..columns).map(|column| width(column).unwrap_or_default()).collect()
+        (0..columns).map(|column| width(column).unwrap_or_default().min(MAX_COLUMN)).collect()
     }
 }
 
@@ -79,5 +81,14 @@ mod tests {
         table.row(["日本", "12", "wide"]);
         let plain = strip_str(&table.to_string()).to_string();
         assert_eq!(plain, "NAME  TOOLS  NOTE\né         7\n日本     12  wide");
+    }
+
+    #[test]
+    fn a_very_wide_cell_does_not_widen_the_others() {
+        let mut table = Table::default();
+        table.row(["x".repeat(1000), "end".to_owned()]);
+        table.row(["y", "end"]);
+        let lengths: Vec<usize> = table.to_string().lines().map(str::len).collect();
+        assert_eq!(lengths, [1005, MAX_COLUMN + 5]);
     }
 }

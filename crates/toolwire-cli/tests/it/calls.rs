@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     person::{in_both_eras, in_folder, on_demo, on_demo_with, told},
-    program::{WAITS, run, toolwire},
+    program::{WAITS, many_fields, run, toolwire},
 };
 
 #[test]
@@ -41,6 +41,12 @@ fn arguments_are_checked_before_they_are_sent() {
     assert_snapshot!("wrong_type_json", in_both_eras(&["call", "add", "a=two", "b=3", "--json"]));
     assert_snapshot!("sent_anyway", in_both_eras(&["call", "add", "a=two", "b=3", "--no-check"]));
     assert_snapshot!("no_argument", in_both_eras(&["call", "add", "a"]));
+    for words in [&["call", "echo", "txt=a"][..], &["call", "echo", "txt=a", "--json"]] {
+        let misspelt = on_demo(words);
+        assert_eq!(misspelt.status.code(), Some(6), "{misspelt:?}");
+        let said = "`echo` has no argument `txt`; did you mean `text`?";
+        assert!(misspelt.stderr.contains(said), "{misspelt:?}");
+    }
 }
 
 #[test]
@@ -174,6 +180,59 @@ while read -r line; do
       echo ;;
   esac
 done"#;
+
+/// A server with schemas that cannot be compiled, or only in part, and with a form that has too many fields, those of the
+/// file that is its argument.
+#[cfg(unix)]
+const UNCHECKABLE: &str = r#"
+while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  wrong='{"type":"object","properties":{"n":{"type":"int"}}}'
+  case "$line" in
+    *'"initialize"'*)
+      answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *'"tools/list"'*)
+      tool() { printf '{"name":"%s","inputSchema":%s}' "$1" "$2"; }
+      out='{"name":"out","inputSchema":{"type":"object"},"outputSchema":'"$wrong"'}'
+      far='{"type":"object","properties":{"n":{"$ref":"https://example.com/s"}}}'
+      answer '"result":{"tools":['"$(tool wrong "$wrong"),$(tool far "$far"),$(tool form '{"type":"object"}'),$out"']}' ;;
+    *'"name":"form"'*)
+      fields=$(cat "$1")
+      printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{%s}}}}\n' "$fields"
+      read -r reply
+      answer '"result":{"content":[{"type":"text","text":"done"}]}' ;;
+    *'"tools/call"'*) answer '"result":{"content":[{"type":"text","text":"done"}],"structuredContent":{"n":1}}' ;;
+  esac
+done"#;
+
+#[cfg(unix)]
+#[test]
+fn what_is_not_checked_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let fields = home.path().join("fields");
+    std::fs::write(&fields, many_fields()).unwrap();
+    let call = |words: &[&str]| {
+        let server = ["--era", "legacy", "--", "sh", "-c", UNCHECKABLE, "sh", fields.to_str().unwrap()];
+        in_folder(home.path(), &[&["call"], words, &server[..]].concat(), "")
+    };
+    for (words, what, extent) in [
+        (&["wrong", "n=1"][..], "the arguments", "not checked"),
+        (&["far", "n=1"], "the arguments", "checked only in part"),
+        (&["out"], "the result", "not checked"),
+        (&["form", "--answer", "f1=x"], "the answers", "not checked"),
+    ] {
+        let told = call(words);
+        assert_eq!(told.status.code(), Some(0), "{told:?}");
+        assert!(told.stderr.contains(&format!("warning: {what}: {extent}: ")), "{words:?}: {told:?}");
+        let told = call(&[words, &["--json"]].concat());
+        let line: Value = serde_json::from_str(told.stderr.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            (&line["unchecked"]["what"], &line["unchecked"]["extent"]),
+            (&json!(what), &json!(extent))
+        );
+    }
+}
 
 #[cfg(unix)]
 #[test]

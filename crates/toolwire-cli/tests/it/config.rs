@@ -61,7 +61,9 @@ fn what_makes_no_sense_is_refused() {
     let home = Home::new().with(".cursor/mcp.json", CURSOR).with(".codex/config.toml", "= 1\n");
     for (args, code, text) in [
         (&["add", "old", "--to", "cursor", "--yes", "--", "x"][..], 2, "--force"),
-        (&["add", "new", "--to", "cursor", "--yes"], 2, "--url URL"),
+        (&["add", "new", "--to", "cursor", "--yes"], 2, "toolwire add new URL"),
+        (&["add", "new", "npx", "--to", "cursor", "--yes"], 2, "toolwire add new -- COMMAND"),
+        (&["add", "new", "https://x", "--url", "https://y", "--yes"], 2, "cannot be used with"),
         (&["add", "new", "--to", "cursor", "--yes", "--url", "ftp://x"], 2, "http://"),
         (&["add", "new", "--to", "claude-desktop", "--yes", "--url", "https://x"], 2, "mcp-remote"),
         (&["add", "new", "--to", "nowhere", "--yes", "--", "x"], 2, "claude-desktop"),

@@ -1,9 +1,12 @@
 //! `tools`, `resources`, `templates` and `prompts`.
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::person::{in_both_eras, on_demo, told};
+use crate::{
+    home::Home,
+    person::{in_both_eras, on_demo, told},
+};
 
 #[test]
 fn tools_read_like_a_header_file() {
@@ -52,4 +55,31 @@ fn lists_fit_into_80_columns() {
         let shown = on_demo(&[list]).stdout;
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     }
+}
+
+/// A server that has its tool only for clients that can be asked.
+#[cfg(unix)]
+const ASKING: &str = r#"
+while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"server/discover"'*) answer '"error":{"code":-32601,"message":"no"}' ;;
+    *'"initialize"'*)
+      case "$line" in *'"elicitation"'*'"sampling"'*) tools='{"name":"ask","inputSchema":{"type":"object"}}' ;; esac
+      answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":['"$tools"']}' ;;
+  esac
+done"#;
+
+#[cfg(unix)]
+#[test]
+fn every_command_that_lists_tools_declares_what_calls_can_be_asked() {
+    let server = json!({ "mcpServers": { "asking": { "command": "sh", "args": ["-c", ASKING] } } });
+    let home = Home::new().with(".config/toolwire/servers.json", &server.to_string());
+    assert_eq!(home.run(&["tools", "asking"]).stdout, "ask()\n");
+    let listed: Value = serde_json::from_str(&home.run(&["list", "--json"]).stdout).unwrap();
+    assert_eq!(listed["servers"][0]["tools"], 1, "{listed}");
+    let healthy = home.run(&["doctor", "asking"]).stdout;
+    assert!(healthy.contains("description-missing"), "{healthy}");
 }

@@ -135,4 +135,20 @@ fn arguments_are_those_of_a_call() {
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     let ended = run(toolwire(&[&["bench", "echo", "nonsense"], &few[..], &DEMO[..]].concat()));
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    let ended = run(toolwire(&[&["bench", "add", "a=two", "b=3"], &few[..], &DEMO[..]].concat()));
+    assert_eq!(ended.status.code(), Some(6), "{ended:?}");
+    // That is an option of a call alone.
+    assert!(ended.stderr.contains("add(a: ") && !ended.stderr.contains("--no-check"), "{ended:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bench_declares_what_a_call_can_be_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("first");
+    let server = ["--era", "legacy", "--", "sh", "-c", r#"read -r line; echo "$line" > "$0""#];
+    let ended = run(toolwire(&[&["bench"], &server[..], &[file.to_str().unwrap()]].concat()));
+    assert_eq!(ended.status.code(), Some(4), "{ended:?}");
+    let first = std::fs::read_to_string(file).unwrap();
+    assert!(first.contains(r#""elicitation""#) && first.contains(r#""sampling""#), "{first}");
 }

@@ -96,6 +96,12 @@ pub(crate) fn lines(from: impl Read + Send + 'static) -> impl Iterator<Item = St
     })
 }
 
+/// Returns the fields of a form with more of them than can be checked.
+pub(crate) fn many_fields() -> String {
+    let fields: Vec<String> = (0..12_000).map(|n| format!(r#""f{n}":{{"type":"string"}}"#)).collect();
+    fields.join(",")
+}
+
 /// Waits until `holds` returns true.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

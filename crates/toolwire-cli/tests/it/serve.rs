@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::program::{finish, lines, run, toolwire};
 
 /// A server on a free port, and its URL.
-fn listening() -> (Child, String) {
+pub(crate) fn listening() -> (Child, String) {
     let mut child = toolwire(&["serve", "--json", "--http", "127.0.0.1:0"]).spawn().unwrap();
     let line = lines(child.stdout.take().unwrap()).next().unwrap();
     let place: Value = serde_json::from_str(&line).unwrap();

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use crate::{
     home::Home,
-    program::{Ended, finish, wait_until},
+    program::{Ended, finish, many_fields, wait_until},
+    serve::listening,
 };
 
-/// A server with tasks in both eras, which writes down what it is asked. `slow` never ends, `ask` has a question, and
-/// `gone` is forgotten at once.
+/// A server with tasks in both eras, which writes down what it is asked. `slow` never ends, `ask` has a question, `wide`
+/// one with more fields than can be checked, which are in a file, and `gone` is forgotten at once.
 const SERVER: &str = r#"
 case "$2" in
   modern) ttl=ttlMs poll=pollIntervalMs ;;
@@ -36,7 +37,7 @@ while read -r line; do
       answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"x","version":"1"}}' ;;
     *'"tools/list"'*)
       tool() { printf '{"name":"%s","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}' "$1"; }
-      answer '"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":['"$(tool report),$(tool slow),$(tool ask),$(tool gone)"']}' ;;
+      answer '"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":['"$(tool report),$(tool slow),$(tool ask),$(tool wide),$(tool gone)"']}' ;;
     *'"tools/call"'*)
       case "$2" in
         modern) answer '"result":{'"$(state task "$name" working)"'}' ;;
@@ -49,6 +50,7 @@ while read -r line; do
     *'"tasks/result"'*)
       case "$task" in
         report) answer '"result":'"$done" ;;
+        ask) printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"How deep?","requestedSchema":{"type":"object","properties":{"levels":{"type":"integer"}},"required":["levels"]},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"ask"}}}}\n' ;;
         gone) answer '"error":{"code":-32602,"message":"no such task"}' ;;
       esac ;;
     *'"tasks/get"'*)
@@ -58,6 +60,9 @@ while read -r line; do
         ask)
           schema='{"type":"object","properties":{"levels":{"type":"integer","minimum":1}},"required":["levels"]}'
           answer '"result":{'"$(state complete ask input_required)"',"inputRequests":{"depth":{"method":"elicitation/create","params":{"message":"How deep?","requestedSchema":'"$schema"'}}}}' ;;
+        wide)
+          fields=$(cat "$3")
+          answer '"result":{'"$(state complete wide input_required)"',"inputRequests":{"depth":{"method":"elicitation/create","params":{"message":"How wide?","requestedSchema":{"type":"object","properties":{'"$fields"'}}}}}}' ;;
         *) answer '"result":{'"$(state complete "$task" working)"'}' ;;
       esac ;;
   esac
@@ -68,9 +73,10 @@ const ERAS: [&str; 2] = ["modern", "legacy"];
 /// A home in which the server is configured as `reports`.
 fn home(era: &str) -> Home {
     let home = Home::new();
-    let log = home.path("log").display().to_string();
-    let server = json!({ "command": "sh", "args": ["-c", SERVER, "sh", log, era] });
-    home.with(".config/toolwire/servers.json", &json!({ "mcpServers": { "reports": server } }).to_string())
+    let [log, fields] = ["log", "fields"].map(|name| home.path(name).display().to_string());
+    let server = json!({ "command": "sh", "args": ["-c", SERVER, "sh", log, era, fields] });
+    home.with("fields", &many_fields())
+        .with(".config/toolwire/servers.json", &json!({ "mcpServers": { "reports": server } }).to_string())
 }
 
 /// How often the server was asked for this.
@@ -118,11 +124,14 @@ fn a_task_that_is_left_to_itself_is_found_again() {
             "{era}: {waited:?}"
         );
         assert_eq!(json_of(&home.run(&["tasks", "--json"])), json!({ "tasks": [] }));
-        // And its ticket is, for a server that is named.
+        // A task that is over is not known any more, but a server that is named may know its ticket.
         let waited = home.run(&["tasks", "wait", &ticket.to_string(), "reports"]);
         assert_eq!(waited.stdout, "the report\n", "{waited:?}");
-        let unknown = home.run(&["tasks", "wait", "rep"]);
-        assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+        for id in ["report".to_owned(), ticket.to_string()] {
+            let unknown = home.run(&["tasks", "wait", &id]);
+            assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+            assert!(unknown.stderr.contains("no unfinished task `report` is known here"), "{unknown:?}");
+        }
     }
 }
 
@@ -188,6 +197,73 @@ fn questions_of_a_task_are_answered_by_their_keys() {
     );
     assert_eq!(home.run(&["tasks", "answer", "ask", "depth", "--decline"]).status.code(), Some(0));
     assert!(home.read("log").contains(r#""inputResponses":{"depth":{"action":"decline"}}"#));
+}
+
+#[test]
+fn a_ticket_is_enough_for_a_task_that_was_begun_here() {
+    for era in ERAS {
+        let home = home(era);
+        let ticket = home.run(&["call", "reports", "slow", "--detach"]).stdout;
+        let cancelled = home.run(&["tasks", "cancel", ticket.trim()]);
+        assert_eq!(cancelled.stdout, "the server was asked to end slow\n", "{era}: {cancelled:?}");
+    }
+}
+
+#[test]
+fn a_question_of_a_task_that_nobody_can_answer_leaves_it_waiting() {
+    for era in ERAS {
+        let home = home(era);
+        home.run(&["call", "reports", "ask", "--detach"]);
+        for (words, go_on) in [
+            (&["ask"][..], "toolwire tasks wait ask --answer levels=…"),
+            (
+                &["ask", "--json"],
+                "toolwire tasks wait ask --answer levels=…; end it: toolwire tasks cancel ask",
+            ),
+            (&["ask", "--yes"], "toolwire tasks wait ask --answer levels=…"),
+            (&["ask", "reports"], "toolwire tasks wait ask reports --answer levels=…"),
+        ] {
+            let left = home.run(&[&["tasks", "wait"], words].concat());
+            assert_eq!(left.status.code(), Some(7), "{era}: {left:?}");
+            assert!(left.stderr.contains("input-required"), "{era}: {left:?}");
+            assert!(left.stderr.contains(go_on), "{era}: {left:?}");
+            assert!(left.stderr.contains("goes on if the server keeps tasks in a store"), "{era}: {left:?}");
+        }
+        assert!(!home.read("log").contains(r#""action""#), "{era}: it was answered");
+        assert_eq!((asked(&home, "tasks/update"), asked(&home, "tasks/cancel")), (0, 0), "{era}");
+        assert_eq!(json_of(&home.run(&["tasks", "--json"]))["tasks"][0]["taskId"], "ask", "{era}");
+    }
+}
+
+#[test]
+fn a_call_leaves_a_task_only_at_a_server_that_outlives_it() {
+    let demo = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
+    let (mut child, url) = listening();
+    let ended = ERAS.map(|era| {
+        let home = Home::new();
+        let words = ["deploy", "version=1.2", "--era", era];
+        let started = home.run(&[&["call"], &words[..], &demo].concat());
+        let remote = home.run(&[&["call", &url], &words[..]].concat());
+        (era, started, remote, home.run(&["tasks"]))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for (era, started, remote, listed) in ended {
+        assert_eq!(started.stdout, "1.2 is built and waits\n", "{era}: {started:?}");
+        assert!(started.stderr.contains("it is declined"), "{era}: {started:?}");
+        assert_eq!((started.status.code(), remote.status.code()), (Some(0), Some(7)), "{era}: {remote:?}");
+        assert!(remote.stderr.contains("it is left waiting\n"), "{era}: {remote:?}");
+        assert_eq!(listed.stdout.matches("deploy").count(), 1, "{era}: {listed:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_checked_is_sent_and_told_of() {
+    let home = home("modern");
+    home.run(&["call", "reports", "wide", "--detach"]);
+    let answered = home.run(&["tasks", "answer", "wide", "depth", "f1=x"]);
+    assert_eq!(answered.stdout, "answered `depth`\n", "{answered:?}");
+    assert!(answered.stderr.contains("warning: the answer: not checked: "), "{answered:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 #![cfg(unix)]
 
+mod issuer;
 mod screen;
 
 use screen::{Key, Screen};
@@ -189,4 +190,19 @@ fn a_file_that_is_refused_is_neither_used_nor_asked_about_again() {
     screen.wait_for("exit=130");
     screen.wait_for("terminal=normal");
     assert!(!screen.has_started());
+}
+
+#[test]
+fn without_a_screen_the_way_is_asked_for_and_a_code_for_the_page_of_another_site_needs_a_yes() {
+    for (yes, end) in [(false, "exit=3"), (true, "was not confirmed in time")] {
+        let screen = Screen::logging_in(&issuer::start());
+        screen.wait_for("? How do you want to log in?");
+        screen.press(Key::Down).press(Key::Enter);
+        screen.wait_for("the page to confirm at is on login.example");
+        screen.wait_for("? Go on?");
+        screen.write(if yes { "y" } else { "" }).press(Key::Enter);
+        screen.wait_for(end);
+        screen.wait_for("terminal=normal");
+        assert_eq!(screen.shows("code: ABCD"), yes, "the code is shown after the answer alone");
+    }
 }

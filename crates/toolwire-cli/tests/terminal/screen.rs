@@ -78,6 +78,21 @@ impl Screen {
         Self::run_in(folder, &format!("{}; {LOOK}", lines.join("; ")))
     }
 
+    /// Logs in to a server over SSH, where no browser can be opened.
+    pub(crate) fn logging_in(server: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_toolwire");
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        // Nothing else of the environment, which may name a browser or another place for logins.
+        let variables =
+            r#"env -i HOME="$HOME" PATH="$PATH" TERM="$TERM" __TOOLWIRE_TEST_WAITS=20 SSH_TTY=here"#;
+        Self::run_in(folder, &format!("{variables} '{program}' login '{server}'; echo exit=$?; {LOOK}"))
+    }
+
+    /// Returns whether the screen shows a text now.
+    pub(crate) fn shows(&self, text: &str) -> bool {
+        self.terminal.shown().text().contains(text)
+    }
+
     /// Returns whether the server of the project was started.
     pub(crate) fn has_started(&self) -> bool {
         self.folder.path().join("started").exists()

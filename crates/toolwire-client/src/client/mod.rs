@@ -12,6 +12,7 @@ mod restore;
 mod rounds;
 mod task_support;
 mod typed_request;
+mod wrapped;
 
 use std::{
     fmt,
@@ -35,6 +36,7 @@ pub(crate) use requester::{Failure, InFlight, OnProgress, Pace, Requester};
 pub(crate) use restore::Restoration;
 pub(crate) use task_support::TaskSupports;
 pub(crate) use typed_request::{CONTEXT, Options};
+pub(crate) use wrapped::WrappedTools;
 
 /// A connection to a server, whatever protocol version it speaks.
 ///

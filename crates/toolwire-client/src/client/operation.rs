@@ -69,6 +69,10 @@ pub trait Operation: DeserializeOwned + Send + sealed::Sealed + 'static {
         None
     }
 
+    /// Says that the output schema of the tool marks the result as wrapped.
+    #[doc(hidden)]
+    fn mark_wrapped(&mut self) {}
+
     /// The tools on a page of their list.
     #[doc(hidden)]
     fn tools(&self) -> &[Tool] {
@@ -230,6 +234,10 @@ impl Operation for CallOutcome {
 
     fn of_task(outcome: CallOutcome) -> Option<Self> {
         Some(outcome)
+    }
+
+    fn mark_wrapped(&mut self) {
+        self.mark_wrapped();
     }
 
     multi_round_trip!();

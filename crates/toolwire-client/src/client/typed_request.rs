@@ -202,8 +202,12 @@ impl Client {
                     options.total_timeout = options.total_timeout.map(|_| pace.total);
                     return Ok(Performed::Task(task));
                 }
-                Answer::Complete(value) => {
+                Answer::Complete(mut value) => {
                     self.host().supports.learn(value.tools());
+                    self.host().wrapped.learn(value.tools());
+                    if T::tool(params).is_some_and(|tool| self.host().wrapped.has(tool)) {
+                        value.mark_wrapped();
+                    }
                     if let (Some(key), Some(ticket), 0) = (&key, ticket, round) {
                         self.keep(key, ticket, &value, &result);
                     }

@@ -28,7 +28,7 @@ pub(crate) use handlers::{Handlers, quietly};
 pub use server_request::ServerRequest;
 
 use crate::{
-    client::{Restoration, TaskSupports},
+    client::{Restoration, TaskSupports, WrappedTools},
     clock::Clock,
     connect::{ConnectionState, Facts},
     limits::ClientLimits,
@@ -61,6 +61,7 @@ pub(crate) struct Host {
     /// Whether the server never tells of tasks by itself.
     pub(crate) no_task_news: AtomicBool,
     pub(crate) supports: TaskSupports,
+    pub(crate) wrapped: WrappedTools,
     hosted: HostedTasks,
 }
 
@@ -81,6 +82,7 @@ impl Host {
             watchers: Arc::default(),
             no_task_news: AtomicBool::new(false),
             supports: TaskSupports::default(),
+            wrapped: WrappedTools::default(),
             hosted: HostedTasks::default(),
         }
     }
@@ -291,6 +293,7 @@ impl Host {
         lock(&self.cache).invalidate(void);
         if matches!(change, Change::Tools) {
             self.supports.forget();
+            self.wrapped.forget();
         }
         self.hub.publish(tag_of(params).as_ref(), &change);
         self.handlers.change(change);
@@ -307,6 +310,7 @@ impl Host {
     pub(crate) fn restored(&self) {
         lock(&self.cache).clear();
         self.supports.forget();
+        self.wrapped.forget();
         self.handlers.connection(ConnectionState::Restored);
         self.restoration.begin();
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use toolwire::Client;
 
 use crate::{
-    arguments,
+    arguments, ask,
     commands::call,
     failure::{Code, Explain, Failure, Result},
     session,
@@ -84,9 +84,9 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         warmup: options.warmup,
         calls: options.calls.map(NonZeroU32::get),
     };
-    let builder = target::unobserved(&words.target);
+    let builder = ask::declare(target::unobserved(&words.target));
     let measure = async |client: &Client| {
-        let work = work(client, words.rest, given.unwrap_or_default(), &words.target).await?;
+        let work = work(client, words.rest, given.unwrap_or_default(), &words.target, terminal).await?;
         if terminal.is_live() {
             let all = options.warmup + options.duration;
             terminal.note(format!("asking for up to {} s …", all.as_secs_f64()));
@@ -107,10 +107,18 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
 }
 
 /// What is asked: a tool with its arguments as `toolwire call` has them, or nothing in particular.
-async fn work(client: &Client, words: &[String], given: Map<String, Value>, target: &Target) -> Result<Work> {
+async fn work(
+    client: &Client,
+    words: &[String],
+    given: Map<String, Value>,
+    target: &Target,
+    terminal: Terminal,
+) -> Result<Work> {
     let Some((name, assignments)) = words.split_first() else { return Ok(Work::Nothing) };
     let tool = call::find(tools::all(client).await?, name, target)?;
-    let arguments = arguments::assign(assignments, &Value::Object(tool.input_schema), given)?;
+    let schema = Value::Object(tool.input_schema.clone());
+    let arguments = arguments::assign(assignments, &schema, given)?;
+    call::check_arguments(&tool, &schema, &arguments, terminal)?;
     Ok(Work::Tool { name: tool.name, arguments })
 }
 

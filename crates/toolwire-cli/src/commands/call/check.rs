@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolwire::{
-    protocol::{
-        RawJson,
-        schema::{Schema, Violations},
-    },
+    protocol::{RawJson, schema::Violations},
     wire::Tool,
 };
 
@@ -13,12 +10,46 @@ use crate::{
     failure::{Code, Failure, Result},
     schema::{self, Member},
     target::{Target, shell_word},
-    terminal::{Terminal, printable},
+    terminal::{Terminal, closest, printable},
 };
+
+/// How many unknown arguments are told of.
+const MAX_UNKNOWN: usize = 8;
 
 /// The required arguments that are not there.
 pub(super) fn missing<'a>(schema: &'a Value, arguments: &Map<String, Value>) -> Vec<&'a str> {
     schema::required(schema).into_iter().filter(|name| !arguments.contains_key(*name)).collect()
+}
+
+/// What to say of arguments that the tool does not have, where they are why others are missing: it takes no others, or
+/// one that is missing has nearly the same name.
+pub(super) fn unknown(
+    tool: &Tool,
+    schema: &Value,
+    missing: &[&str],
+    arguments: &Map<String, Value>,
+) -> Option<Failure> {
+    let alternatives = schema::alternatives(schema, schema);
+    let says = |keyword: &str, value: &Value| alternatives.iter().any(|it| it.get(keyword) == Some(value));
+    if missing.is_empty() || alternatives.iter().any(|it| it.contains_key("patternProperties")) {
+        return None;
+    }
+    let closed = says("additionalProperties", &Value::Bool(false));
+    let unknown = arguments.keys().filter(|name| schema::property(schema, schema, name).is_none());
+    let close = unknown.map(|name| (name, closest(name, missing.iter().copied()).first().copied()));
+    let close = close.filter(|(_, meant)| closed || meant.is_some()).take(MAX_UNKNOWN);
+    let lines: Vec<(&String, String)> = close
+        .map(|(name, meant)| {
+            let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            (name, format!("`{}` has no argument `{name}`{meant}", tool.name))
+        })
+        .collect();
+    let (names, lines): (Vec<&String>, Vec<String>) = lines.into_iter().unzip();
+    (!names.is_empty()).then(|| {
+        Failure::new(Code::InvalidArguments, printable(&lines.join("\n")))
+            .hint(expected(tool, schema))
+            .data(json!({ "unknown": names, "missing": missing }))
+    })
 }
 
 /// Says which arguments are missing, and what they are.
@@ -37,7 +68,7 @@ pub(super) fn incomplete(
         line.trim_end().to_owned()
     });
     let needed: Vec<String> = needed.collect();
-    let text = format!("`{}` needs more arguments:\n{}", tool.name, needed.join("\n"));
+    let text = format!("`{}` is missing required arguments:\n{}", tool.name, needed.join("\n"));
     let given = given.iter().map(|word| shell_word(word));
     let words: Vec<String> = given.chain(missing.iter().map(|name| format!("{name}=…"))).collect();
     let (name, words) = (shell_word(&tool.name), words.join(" "));
@@ -51,35 +82,30 @@ pub(super) fn incomplete(
 }
 
 /// Checks the arguments against the tool's own schema.
-pub(super) fn arguments(
+pub(crate) fn arguments(
     tool: &Tool,
     schema: &Value,
     arguments: &Map<String, Value>,
     terminal: Terminal,
 ) -> Result<()> {
-    let compiled = match Schema::compile(schema) {
-        Ok(compiled) => compiled,
-        Err(error) => {
-            terminal.warn(printable(&format!("the arguments are not checked: the tool's {error}")));
-            return Ok(());
-        }
-    };
-    if !compiled.skipped().is_empty() {
-        let unknown = compiled.skipped().join(", ");
-        terminal.warn(printable(&format!("not all of the arguments can be checked: {unknown}")));
-    }
-    compiled.validate(&Value::Object(arguments.clone())).map_err(|violations| {
+    let value = Value::Object(arguments.clone());
+    schema::check("the arguments", schema, &value, terminal).map_err(|violations| {
         let text = format!("the arguments do not fit `{}`:{}", tool.name, lines(&violations));
-        let expected: Vec<String> =
-            schema::members(schema, schema).iter().map(|it: &Member<'_>| it.declaration(schema)).collect();
         Failure::new(Code::InvalidArguments, printable(&text))
-            .hint(printable(&format!("{}({}); --no-check sends them anyway", tool.name, expected.join(", "))))
+            .hint(expected(tool, schema))
             .data(listed(&violations))
     })
 }
 
+/// The signature of a tool as a hint.
+fn expected(tool: &Tool, schema: &Value) -> String {
+    let expected: Vec<String> =
+        schema::members(schema, schema).iter().map(|it: &Member<'_>| it.declaration(schema)).collect();
+    printable(&format!("{}({})", tool.name, expected.join(", ")))
+}
+
 /// Checks what came back against what the tool has promised.
-pub(super) fn output(tool: &Tool, structured: Option<&RawJson>) -> Result<()> {
+pub(super) fn output(tool: &Tool, structured: Option<&RawJson>, terminal: Terminal) -> Result<()> {
     let Some(promised) = &tool.output_schema else { return Ok(()) };
     let wrong = |what: &str| {
         let text = format!("the result of `{}` is not what its output schema promises:{what}", tool.name);
@@ -87,10 +113,9 @@ pub(super) fn output(tool: &Tool, structured: Option<&RawJson>) -> Result<()> {
             .hint("this is a fault of the server; the result is shown above")
     };
     let Some(structured) = structured else { return Err(wrong(" there is no structured content")) };
-    // A schema that makes no sense promises nothing.
-    let Ok(schema) = Schema::compile(&Value::Object(promised.clone())) else { return Ok(()) };
     let value: Value = structured.decode().map_err(|error| wrong(&format!(" {error}")))?;
-    schema.validate(&value).map_err(|violations| wrong(&lines(&violations)).data(listed(&violations)))
+    schema::check("the result", &Value::Object(promised.clone()), &value, terminal)
+        .map_err(|violations| wrong(&lines(&violations)).data(listed(&violations)))
 }
 
 fn lines(violations: &Violations) -> String {
@@ -119,10 +144,11 @@ mod tests {
         let sum = tool(
             &json!({ "type": "object", "required": ["sum"], "properties": { "sum": { "type": "integer" } } }),
         );
-        assert!(output(&sum, Some(&RawJson::parse(r#"{"sum":1}"#).unwrap())).is_ok());
-        let broken = output(&sum, Some(&RawJson::parse(r#"{"sum":"1"}"#).unwrap())).unwrap_err();
+        let terminal = Terminal { json: false, verbose: 0 };
+        assert!(output(&sum, Some(&RawJson::parse(r#"{"sum":1}"#).unwrap()), terminal).is_ok());
+        let broken = output(&sum, Some(&RawJson::parse(r#"{"sum":"1"}"#).unwrap()), terminal).unwrap_err();
         assert_eq!(broken.code(), Code::InvalidAnswer);
         assert!(broken.message().contains("/sum: expected an integer"), "{broken}");
-        assert!(output(&sum, None).is_err());
+        assert!(output(&sum, None, terminal).is_err());
     }
 }

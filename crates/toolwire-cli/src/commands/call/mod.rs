@@ -22,11 +22,15 @@ use crate::{
     session::{self, Stop},
     target::{self, Target, TargetOptions},
     terminal::{Terminal, closest, printable_line},
-    tickets::{Ticket, Tickets},
+    tickets::{LeftTask, Ticket, Tickets},
     tools::{self, Tools},
 };
 
+pub(crate) use check::arguments as check_arguments;
 pub(crate) use words::with_server;
+
+/// How many arguments somebody is asked for; more are not filled in by hand.
+const MAX_ASKED: usize = 32;
 
 const USAGE: &str = "toolwire call [SERVER] TOOL [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";
 
@@ -84,21 +88,22 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         return Err(Failure::new(Code::Usage, "which tool?").hint(hint));
     };
     let given = options.args.as_ref().map(|text| arguments::object("--args", text)).transpose()?;
-    let call = Call { name, assignments, given: given.unwrap_or_default(), options, terminal };
     let (live, stop) = (Live::new(terminal, "connecting"), Stop::default());
     let asker = Asker::new(terminal, &words.target.name, &options.answers, &live, &stop)?;
+    let given = given.unwrap_or_default();
+    let call = Call { name, assignments, given, options, asker: &asker, terminal };
     let builder = asker.attend(target::builder(&words.target));
     let mut begun = None;
     let work = async |client: &Client| call.make(client, &words.target, &live, &mut begun).await;
     let outcome = session::attended(&words.target, builder, &stop, work).await;
     asker.leave();
     let (tool, outcome) = outcome.map_err(|failure| match &begun {
-        Some(task) if failure.code() == Code::Interrupted => tasks::left(&words.target, task),
+        Some(task) if failure.code() == Code::Interrupted => tasks::left(task),
         _ => failure,
     })?;
     match outcome {
         Made::Done(outcome) => call.show(&tool, &outcome),
-        Made::Detached(task) => detached(&task, terminal),
+        Made::Detached(task) => detached(&task, &words.target, terminal),
     }
 }
 
@@ -110,14 +115,14 @@ enum Made {
 }
 
 /// Prints what is needed to go on with a task.
-fn detached(task: &Ticket, terminal: Terminal) -> Result<()> {
+fn detached(task: &Ticket, target: &Target, terminal: Terminal) -> Result<()> {
     if terminal.json {
         let ticket: Value = serde_json::from_str(&task.text).unwrap_or_default();
         return terminal
             .print_json(&json!({ "task": { "taskId": task.id, "tool": task.tool, "ticket": ticket } }));
     }
     terminal.print(&task.text)?;
-    terminal.note(tasks::next_steps(&task.id));
+    terminal.note(LeftTask::new(&task.id, target, task.names_server()).next_steps("go on", ""));
     Ok(())
 }
 
@@ -127,17 +132,18 @@ struct Call<'a> {
     assignments: &'a [String],
     given: Map<String, Value>,
     options: &'a Options,
+    asker: &'a Asker,
     terminal: Terminal,
 }
 
 impl Call<'_> {
-    /// Makes the call. `begun` is told the id of the task that it becomes.
+    /// Makes the call. `begun` is told the task that it becomes.
     async fn make(
         &self,
         client: &Client,
         target: &Target,
         live: &Live,
-        begun: &mut Option<String>,
+        begun: &mut Option<LeftTask>,
     ) -> Result<(Tool, Made)> {
         let tool = find(tools::all(client).await?, self.name, target)?;
         let arguments = self.arguments(&tool, target, live).await?;
@@ -148,11 +154,16 @@ impl Call<'_> {
             Started::Done(outcome) => return Ok((tool, Made::Done(outcome))),
             Started::Task(task) => task,
         };
-        *begun = Some(task.id().to_owned());
         let ticket = Ticket::new(target, &self.options.target, &tool.name, task.id(), task.ticket());
+        let left = begun.insert(LeftTask::new(task.id(), target, ticket.names_server())).clone();
         Tickets::here().keep(ticket.clone())?;
         if self.options.detach {
             return Ok((tool, Made::Detached(ticket)));
+        }
+        // A server that was started for the call ends with it, and a task in its memory as well. So its questions are
+        // those of a plain call.
+        if !left.started {
+            self.asker.in_task(left);
         }
         let outcome = task.result_with(|state| live.doing(&tasks::line(&tool.name, state))).await;
         tasks::forget_if_over(&task, outcome.as_ref().err().map(Error::kind))?;
@@ -167,14 +178,21 @@ impl Call<'_> {
             return Ok(arguments);
         }
         let missing = check::missing(&schema, &arguments);
-        if !missing.is_empty() && self.terminal.can_ask() {
+        if let Some(failure) = check::unknown(tool, &schema, &missing, &arguments) {
+            return Err(failure);
+        }
+        if (1..=MAX_ASKED).contains(&missing.len()) && self.terminal.can_ask() {
             let _quiet = live.quiet();
             let fields = missing.iter().map(|name| Field::of_argument(name, &schema)).collect();
             arguments.extend(ask::for_fields(fields).await?);
         } else if !missing.is_empty() {
             return Err(check::incomplete(tool, &schema, &missing, self.assignments, target));
         }
-        check::arguments(tool, &schema, &arguments, self.terminal)?;
+        let _quiet = live.quiet();
+        check::arguments(tool, &schema, &arguments, self.terminal).map_err(|failure| {
+            let hint = format!("{}; --no-check sends them anyway", failure.advice().unwrap_or_default());
+            failure.hint(hint)
+        })?;
         Ok(arguments)
     }
 
@@ -189,10 +207,10 @@ impl Call<'_> {
             blocks.show(self.terminal, self.options.output.as_deref())?;
         }
         if outcome.is_error() {
-            let text = format!("the tool `{}` says that it failed", printable_line(&tool.name));
+            let text = format!("the tool `{}` returned an error", printable_line(&tool.name));
             return Err(Failure::new(Code::ToolError, text));
         }
-        check::output(tool, outcome.structured())
+        check::output(tool, outcome.structured(), self.terminal)
     }
 
     /// With `--json` the bytes are in the result already, and are saved as well when that is wanted.

@@ -8,7 +8,7 @@ use toolwire::{
 };
 
 use crate::{
-    arguments,
+    arguments, ask,
     failure::{Code, Failure, Result},
     session,
     target::{self, TargetOptions},
@@ -53,7 +53,7 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     };
     let (typed, context) = rest.split_first().map_or(("", rest), |(typed, rest)| (typed.as_str(), rest));
     let context = arguments::strings(context)?;
-    let builder = target::builder(&words.target);
+    let builder = ask::declare(target::builder(&words.target));
     let work = async |client: &Client| {
         let mut request = client.complete(reference.clone(), argument, typed);
         if !context.is_empty() {

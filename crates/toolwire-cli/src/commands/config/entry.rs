@@ -25,11 +25,11 @@ pub(super) enum Field {
 impl Entry {
     /// What the host is to be told.
     pub(super) fn new(options: &AddOptions) -> Result<Self> {
-        match (&options.url, options.command.split_first()) {
+        match (options.address.as_ref().or(options.url.as_ref()), options.command.split_first()) {
             (Some(url), _) => Self::remote(options, url),
             (None, Some((program, args))) => Ok(Self::command(options, program, args)),
             (None, None) => Err(Failure::new(Code::Usage, "which server is it?").hint(format!(
-                "toolwire add {name} --url URL, or toolwire add {name} -- COMMAND [ARGUMENTS]",
+                "toolwire add {name} URL, or toolwire add {name} -- COMMAND [ARGUMENTS]",
                 name = shell_word(&options.name)
             ))),
         }
@@ -65,8 +65,12 @@ impl Entry {
         if !matches!(Address::parse(url), Some(Address::Http(_))) {
             return Err(Failure::new(
                 Code::Usage,
-                format!("--url: `{url}` does not begin with http:// or https://"),
-            ));
+                format!("`{url}` is not the URL of a server: it does not begin with http:// or https://"),
+            )
+            .hint(format!(
+                "a program stands behind --: toolwire add {} -- COMMAND",
+                shell_word(&options.name)
+            )));
         }
         let mut fields = Vec::new();
         if matches!(options.to, Host::VsCode | Host::ClaudeCode | Host::Project) {

@@ -33,7 +33,7 @@ const CONTEXT: usize = 3;
 const MAX_LINE: usize = 400;
 
 const ADD_USAGE: &str = "toolwire add NAME [OPTIONS] -- COMMAND [ARGUMENTS]...
-       toolwire add NAME [OPTIONS] --url URL";
+       toolwire add NAME [OPTIONS] URL";
 
 const ADD_HELP: &str = "\
 The change is shown first, and what was there before is kept beside it as a backup.
@@ -43,7 +43,7 @@ Hosts: project, toolwire, claude-code, claude-desktop, cursor, vscode, windsurf,
 Examples:
   toolwire add demo -- toolwire demo --stdio
   toolwire add files --to cursor -- npx -y @modelcontextprotocol/server-filesystem .
-  toolwire add team --to project --url https://example.com/mcp --header 'X-Team: blue'";
+  toolwire add team --to project https://example.com/mcp --header 'X-Team: blue'";
 
 const REMOVE_HELP: &str = "\
 The change is shown first, and what was there before is kept beside it as a backup.
@@ -66,15 +66,19 @@ pub(crate) struct AddOptions {
     pub(crate) to: Host,
 
     /// The URL of a server on the network
-    #[arg(long, conflicts_with = "command")]
+    #[arg(value_name = "URL", group = "network", conflicts_with = "command")]
+    pub(crate) address: Option<String>,
+
+    /// The URL of a server on the network
+    #[arg(long, group = "network", conflicts_with = "command", hide = true)]
     pub(crate) url: Option<String>,
 
     /// Send a header with every HTTP request (NAME: VALUE)
-    #[arg(long, value_name = "HEADER", value_parser = target::header, requires = "url")]
+    #[arg(long, value_name = "HEADER", value_parser = target::header, requires = "network")]
     pub(crate) header: Vec<(String, String)>,
 
     /// Set a variable for the program (NAME=VALUE)
-    #[arg(long, value_name = "VARIABLE", value_parser = target::variable, conflicts_with = "url")]
+    #[arg(long, value_name = "VARIABLE", value_parser = target::variable, conflicts_with = "network")]
     pub(crate) env: Vec<(String, String)>,
 
     /// Replace a server that has this name already

@@ -163,7 +163,7 @@ fn every_host_is_told_in_its_own_words_and_understands_them() {
     fs::create_dir_all(folder.path().join("p")).unwrap();
     let mut told = Vec::new();
     for host in Host::ALL {
-        for words in [&["--", "npx", "-y", "s"][..], &["--url", "https://x/mcp", "--header", "A: b"]] {
+        for words in [&["--", "npx", "-y", "s"][..], &["https://x/mcp", "--header", "A: b"]] {
             let mut line = vec!["s", "--to", host.name(), "--force"];
             line.extend(words);
             match adding(&options(&line), &places) {

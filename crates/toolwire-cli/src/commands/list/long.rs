@@ -8,7 +8,7 @@ use toolwire::wire::{Annotations, Icon, Meta, Prompt, Resource, ResourceTemplate
 use super::signature::{self, INDENT};
 use crate::{
     render::{indented, wrapped},
-    schema::{Member, description, members, short},
+    schema::{Member, description, members, plain, short},
     terminal::{printable, printable_line},
 };
 
@@ -155,8 +155,7 @@ fn limits(root: &Value, member: &Member<'_>) -> String {
     let schema = crate::schema::resolve(root, member.schema);
     let said = LIMITS.iter().filter_map(|(keyword, words)| {
         let value = schema.get(*keyword)?;
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(format!("{words} {value}"))
+        Some(format!("{words} {}", plain(value)))
     });
     let said: Vec<String> = said.collect();
     if said.is_empty() { String::new() } else { printable(&format!("  ({})", said.join(", "))) }

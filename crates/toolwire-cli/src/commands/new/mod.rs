@@ -29,6 +29,9 @@ pub(crate) struct Options {
     toolwire_path: Option<PathBuf>,
 }
 
+/// The version of this program and of the library.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The files, with what they are made from. `{{name}}`, `{{crate}}` and `{{toolwire}}` are filled in.
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("template/Cargo.toml.template")),
@@ -43,7 +46,14 @@ const FILES: [(&str, &str); 7] = [
 /// Runs the command.
 pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let name = Name::check(&options.name)?;
-    let toolwire = dependency(options.toolwire_path.as_deref())?;
+    let program = std::env::current_exe().ok();
+    let checkout = program.iter().flat_map(|program| program.ancestors()).skip(1).find_map(package);
+    let source = match (&options.toolwire_path, checkout) {
+        (Some(path), _) => given(path)?,
+        (None, Some(folder)) => Source::Folder(folder),
+        (None, None) => Source::Published,
+    };
+    let toolwire = source.dependency()?;
     let filled = |template: &str| {
         template
             .replace("{{name}}", name.package())
@@ -65,7 +75,40 @@ pub(crate) fn run(options: &Options, terminal: Terminal) -> Result<()> {
     ] {
         terminal.print(format_args!("  {}\n    {line}", format_args!("# {what}").dimmed()))?;
     }
+    if options.toolwire_path.is_none() {
+        terminal.print(format_args!("\n{}", source.remark(name.package())))?;
+    }
     terminal.print(format_args!("\nThe tools are in {}.", "src/lib.rs".bold()))
+}
+
+/// Which Toolwire a project uses.
+enum Source {
+    /// The one that is published.
+    Published,
+    /// The one in this folder.
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// What stands behind `toolwire =` in the manifest.
+    fn dependency(&self) -> Result<String> {
+        let Self::Folder(folder) = self else { return Ok(format!("\"{VERSION}\"")) };
+        let folder = std::path::absolute(folder)?;
+        Ok(format!("{{ path = {} }}", toml_edit::Value::from(folder.to_string_lossy().into_owned())))
+    }
+
+    /// Which one it is, where it was not said.
+    fn remark(&self, name: &str) -> String {
+        match self {
+            Self::Published => format!(
+                "It depends on the published toolwire {VERSION}. If there is none yet, use a checkout:\n  \
+                 remove {name}, then: toolwire new {name} --toolwire-path FOLDER"
+            ),
+            Self::Folder(folder) => {
+                format!("It depends on the checkout that this program is in:\n  {}", folder.display())
+            }
+        }
+    }
 }
 
 /// What this program has just written needs nobody to look at it.
@@ -78,18 +121,36 @@ fn trust_own(folder: &str, files: &[(&str, String)], terminal: Terminal) {
     }
 }
 
-/// What stands behind `toolwire =` in the manifest.
-fn dependency(path: Option<&Path>) -> Result<String> {
-    let Some(path) = path else { return Ok(format!("\"{}\"", env!("CARGO_PKG_VERSION"))) };
-    let is_package = |folder: &Path| {
+/// The Toolwire in a folder that was named.
+fn given(path: &Path) -> Result<Source> {
+    package(path).map(Source::Folder).ok_or_else(|| {
+        let text = format!("--toolwire-path: {} is not where Toolwire is", path.display());
+        Failure::new(Code::Usage, text).hint("give the folder that was checked out")
+    })
+}
+
+/// The package in a checkout, or in its own folder.
+fn package(checkout: &Path) -> Option<PathBuf> {
+    let is_package = |folder: &PathBuf| {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         manifest.lines().any(|line| line.trim() == "name = \"toolwire\"")
     };
-    let places = [path.to_owned(), path.join("crates/toolwire")];
-    let Some(folder) = places.into_iter().find(|folder| is_package(folder)) else {
-        let text = format!("--toolwire-path: {} is not where Toolwire is", path.display());
-        return Err(Failure::new(Code::Usage, text).hint("give the folder that was checked out"));
-    };
-    let folder = std::path::absolute(&folder)?;
-    Ok(format!("{{ path = {} }}", toml_edit::Value::from(folder.to_string_lossy().into_owned())))
+    [checkout.to_owned(), checkout.join("crates/toolwire")].into_iter().find(is_package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_project_depends_on_is_said_and_written() {
+        assert_eq!(Source::Published.dependency().unwrap(), format!("\"{VERSION}\""));
+        let remark = Source::Published.remark("hello");
+        assert!(remark.contains("remove hello, then: toolwire new hello --toolwire-path FOLDER"), "{remark}");
+        let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let Ok(source) = given(&checkout) else { panic!("{} is a checkout", checkout.display()) };
+        assert!(source.dependency().unwrap().starts_with("{ path = "));
+        assert!(source.remark("hello").contains("crates/toolwire"));
+        assert!(package(Path::new("nowhere")).is_none());
+    }
 }

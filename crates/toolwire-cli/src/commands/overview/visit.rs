@@ -7,6 +7,7 @@ use toolwire::{Client, Era, Version, client::EraChoice, wire::Tool};
 
 use super::row::Row;
 use crate::{
+    ask,
     failure::{Code, Failure, Result},
     target::{self, Lost, Target},
     terminal::seconds,
@@ -95,7 +96,7 @@ pub(super) async fn visit(row: Row, limit: Duration, stderr: Option<fn(&str)>) -
 
 async fn reach(target: &Target) -> Result<Reached> {
     let deadline = Instant::now() + target.timeout;
-    let client = target::connect(target, target::builder(target)).await?;
+    let client = target::connect(target, ask::declare(target::builder(target))).await?;
     let tools = match timeout_at(deadline, target.within_limit(tools(&client))).await {
         Ok(tools) => tools,
         Err(_) => Err(Failure::new(

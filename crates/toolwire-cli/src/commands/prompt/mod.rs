@@ -104,7 +104,7 @@ async fn fill_in(
     }
     if !terminal.can_ask() {
         let names: Vec<&str> = missing.iter().map(|argument| argument.name.as_str()).collect();
-        let text = format!("`{}` needs more arguments: {}", prompt.name, names.join(", "));
+        let text = format!("`{}` is missing required arguments: {}", prompt.name, names.join(", "));
         let failure = Failure::new(Code::InvalidArguments, printable_line(&text));
         return Err(failure.hint(signature()).data(json!({ "missing": names })));
     }

@@ -13,6 +13,7 @@ use crate::{
     ask::Asker,
     failure::{Code, Failure, Result},
     render::Live,
+    schema,
     session::{self, Stop},
     target,
     terminal::{Table, Terminal, printable, printable_line},
@@ -25,10 +26,10 @@ pub(super) async fn wait(options: &WaitOptions, terminal: Terminal) -> Result<()
     let (live, stop) = (Live::new(terminal, "connecting"), Stop::default());
     let asker = Asker::new(terminal, &meant.target.name, &options.answers, &live, &stop)?;
     let builder = asker.attend(target::builder(&meant.target));
-    let mut id = None;
+    let mut begun = None;
     let work = async |client: &Client| {
         let task = meant.handle(client)?;
-        id = Some(task.id().to_owned());
+        asker.in_task(begun.insert(meant.left(task.id())).clone());
         let tool = task.tool().unwrap_or("task").to_owned();
         let outcome = task.result_with(|state| live.doing(&show::line(&tool, state))).await;
         forget_if_over(&task, outcome.as_ref().err().map(toolwire::client::Error::kind))?;
@@ -36,8 +37,8 @@ pub(super) async fn wait(options: &WaitOptions, terminal: Terminal) -> Result<()
     };
     let outcome = session::attended(&meant.target, builder, &stop, work).await;
     asker.leave();
-    let (tool, outcome) = outcome.map_err(|failure| match &id {
-        Some(id) if failure.code() == Code::Interrupted => left(&meant.target, id),
+    let (tool, outcome) = outcome.map_err(|failure| match &begun {
+        Some(task) if failure.code() == Code::Interrupted => left(task),
         _ => failure,
     })?;
     show::result(&outcome, options.output.as_deref(), terminal, &tool)
@@ -103,11 +104,11 @@ pub(super) async fn answer(options: &ReplyOptions, terminal: Terminal) -> Result
     let work = async |client: &Client| {
         let task = meant.handle(client)?;
         let state = task.get().await?;
-        let reply = reply(options, &state)?;
+        let reply = reply(options, &state, terminal)?;
         task.answer(&*options.key, &reply).await.map_err(|error| match error.kind() {
             ErrorKind::NotInThisVersion => Failure::from(error).hint(format!(
-                "in this version its questions are asked by: toolwire tasks wait {}",
-                options.id
+                "in this version its questions are asked by: {}",
+                meant.left(task.id()).command("wait", "")
             )),
             _ => Failure::from(error),
         })
@@ -120,7 +121,7 @@ pub(super) async fn answer(options: &ReplyOptions, terminal: Terminal) -> Result
 }
 
 /// The answer to a form, checked by its schema.
-fn reply(options: &ReplyOptions, state: &TaskState) -> Result<ElicitResult> {
+fn reply(options: &ReplyOptions, state: &TaskState, terminal: Terminal) -> Result<ElicitResult> {
     if options.decline {
         return Ok(ElicitResult::decline());
     }
@@ -130,7 +131,7 @@ fn reply(options: &ReplyOptions, state: &TaskState) -> Result<ElicitResult> {
             let schema = serde_json::to_value(&form.requested_schema).unwrap_or_default();
             let mut content = arguments::assign(&options.fields, &schema, Map::new())?;
             toolwire::protocol::schema::fill_defaults(&schema, &mut content);
-            checked(&schema, &content)?;
+            checked(&schema, &content, terminal)?;
             Ok(ElicitResult::accept(content))
         }
         Some(other) => {
@@ -151,10 +152,8 @@ fn reply(options: &ReplyOptions, state: &TaskState) -> Result<ElicitResult> {
     }
 }
 
-fn checked(schema: &Value, content: &Map<String, Value>) -> Result<()> {
-    // A schema that cannot be checked is the server's to check.
-    let Ok(compiled) = toolwire::protocol::schema::Schema::compile(schema) else { return Ok(()) };
-    compiled.validate(&Value::Object(content.clone())).map_err(|violations| {
+fn checked(schema: &Value, content: &Map<String, Value>, terminal: Terminal) -> Result<()> {
+    schema::check("the answer", schema, &Value::Object(content.clone()), terminal).map_err(|violations| {
         let lines: Vec<String> = violations.iter().map(|violation| format!("  {violation}")).collect();
         Failure::new(
             Code::InvalidArguments,

@@ -1,5 +1,7 @@
 //! `toolwire tasks`: which tasks there are.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use toolwire::{
     Client,
@@ -72,9 +74,8 @@ async fn at(client: &Client, target: &Target) -> Result<Vec<Row>> {
     match client.tasks().collect().await {
         Ok(tasks) => {
             let kept = Tickets::here().all()?;
-            let tool = |task: &Task| {
-                kept.iter().find(|ticket| ticket.id == task.task_id).map(|ticket| &*ticket.tool)
-            };
+            let kept: HashMap<&str, &str> = kept.iter().map(|ticket| (&*ticket.id, &*ticket.tool)).collect();
+            let tool = |task: &Task| kept.get(&*task.task_id).copied();
             Ok(tasks.iter().map(|task| row(task, tool(task), json!(task))).collect())
         }
         Err(error) if is_not_listed(&error) => looked_at(client, target).await,

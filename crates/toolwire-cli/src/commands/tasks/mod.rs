@@ -13,8 +13,8 @@ use crate::{
     ask::AnswerOptions,
     failure::{Code, Failure, Result},
     target::{Target, TargetOptions},
-    terminal::Terminal,
-    tickets::{Ticket, Tickets},
+    terminal::{Terminal, printable_line},
+    tickets::{self, LeftTask, Ticket, Tickets},
 };
 
 pub(crate) use act::forget_if_over;
@@ -131,13 +131,15 @@ struct Meant {
     /// What the client goes on with.
     ticket: String,
     kept: Option<Ticket>,
+    /// The ticket says where it is: no server was typed.
+    by_ticket: bool,
 }
 
 impl Meant {
     /// Finds a task by what was typed.
     fn find(id: &str, server: Option<&String>, options: &TargetOptions, terminal: Terminal) -> Result<Self> {
         let kept = Tickets::here().find(id)?;
-        let is_ticket = id.trim_start().starts_with('{');
+        let in_ticket = tickets::id_in(id);
         let target = match &kept {
             Some(kept) if server.is_none() && options.command.is_empty() => {
                 let mut options = options.clone();
@@ -155,38 +157,35 @@ impl Meant {
                 }
             }
             None if server.is_none() && options.command.is_empty() => {
-                let text = format!("no task with the id `{id}` was begun here");
-                return Err(Failure::new(Code::UnknownName, text)
-                    .hint("toolwire tasks lists those that were; for others, name the server"));
+                let id = in_ticket.as_deref().unwrap_or(id);
+                let text = format!("no unfinished task `{id}` is known here");
+                return Err(Failure::new(Code::UnknownName, printable_line(&text)).hint(
+                    "a task that is over is forgotten here, and its server may still know it: name the server as well",
+                ));
             }
             _ => options.target(server, terminal)?,
         };
         let ticket = match &kept {
+            _ if in_ticket.is_some() => id.to_owned(),
             Some(kept) => kept.text.clone(),
-            None if is_ticket => id.to_owned(),
             None => serde_json::json!({ "toolwire-task": 1, "id": id }).to_string(),
         };
-        Ok(Self { target, ticket, kept })
+        let by_ticket = server.is_none() && options.command.is_empty();
+        Ok(Self { target, ticket, kept, by_ticket })
     }
 
     fn handle(&self, client: &Client) -> Result<TaskHandle> {
         Ok(client.task(&self.ticket)?)
     }
-}
 
-/// What to type to go on with a task, and to end it.
-pub(crate) fn next_steps(id: &str) -> String {
-    let id = crate::target::shell_word(id);
-    format!("go on: toolwire tasks wait {id}\n       end it: toolwire tasks cancel {id}")
+    /// The task as it is named after it was left.
+    fn left(&self, id: &str) -> LeftTask {
+        LeftTask::new(id, &self.target, self.by_ticket)
+    }
 }
 
 /// Leaving a task that goes on.
-pub(crate) fn left(target: &Target, id: &str) -> Failure {
-    let text = match target.address {
-        crate::target::Address::Command(_) => {
-            "left; the server was started here and ends now, the task goes on if the server keeps tasks in a store"
-        }
-        _ => "left; the task goes on at the server",
-    };
-    Failure::new(Code::Interrupted, text).hint(next_steps(id))
+pub(crate) fn left(task: &LeftTask) -> Failure {
+    let text = format!("left; {}", task.fate());
+    Failure::new(Code::Interrupted, text).hint(task.next_steps("go on", ""))
 }

@@ -63,7 +63,7 @@ pub(super) fn result(
         blocks.show(terminal, output)?;
     }
     if outcome.is_error() {
-        let text = format!("the tool `{}` says that it failed", printable(tool));
+        let text = format!("the tool `{}` returned an error", printable(tool));
         return Err(Failure::new(Code::ToolError, text));
     }
     Ok(())

@@ -11,6 +11,7 @@ use toolwire::{
 };
 
 use crate::{
+    ask,
     failure::{Code, Failure, Result},
     render::log_line,
     session,
@@ -45,7 +46,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
     let words = options.target.words(&options.words, terminal)?;
     let (sender, mut logs) = mpsc::channel(MAX_WAITING_LOGS);
-    let builder = target::builder(&words.target).on_log(move |message| {
+    let builder = ask::declare(target::builder(&words.target)).on_log(move |message| {
         // A server that logs faster than it can be printed loses messages, not us memory.
         let _ = sender.try_send(message);
     });

@@ -20,6 +20,27 @@ fn a_device_waits_until_somebody_has_decided() {
 }
 
 #[test]
+fn a_code_is_shown_with_the_issuer_and_the_server_and_a_page_of_another_site_with_a_warning() {
+    let world = World::new();
+    let ended = log_in(&world);
+    let told = format!("{}, the issuer for {}, asks you to confirm", world.issuer(), world.server);
+    assert!(ended.stderr.contains(&told) && !ended.stderr.contains("another site"), "{}", ended.stderr);
+    world.state().device_code = json!({ "verification_uri": "https://login.example/activate" });
+    let ended = log_in(&world);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let warning = "the page to confirm at is on login.example, which is another site than that of the issuer";
+    assert!(ended.stderr.find(warning).unwrap() < ended.stderr.find("code: ").unwrap(), "{}", ended.stderr);
+    let ended = world.run_with(&[], &["login", &world.server, "--device", "--json"]);
+    let line = ended.stderr.lines().find(|line| line.contains("\"device\"")).unwrap();
+    let told: Value = serde_json::from_str(line).unwrap();
+    let device = &told["device"];
+    assert_eq!(
+        (&device["issuer"], &device["server"], &device["otherSite"]),
+        (&json!(world.issuer()), &json!(world.server), &json!(true))
+    );
+}
+
+#[test]
 fn a_device_that_asks_too_often_waits_longer_and_ends_with_its_code() {
     let world = World::new();
     // Six seconds after it was told to slow down, the code would be over: it does not even ask.

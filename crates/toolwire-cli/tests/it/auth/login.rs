@@ -168,7 +168,11 @@ fn a_client_with_a_secret_takes_it_from_its_variable_each_time() {
     let browser = person::browser(folder.path());
     let variables = [("BROWSER", browser.as_str()), ("MY_SECRET", "mArK3d-secret-of-the-client")];
     let words = ["login", &world.server, "--client", "c", "--redirect", "http://127.0.0.1/callback"];
-    let ended = world.run_with(&variables, &[&words[..], &["--secret-env", "MY_SECRET"]].concat());
+    let secret = [&words[..], &["--secret-env", "MY_SECRET"]].concat();
+    let ended = world.run_with(&variables, &secret);
+    assert_eq!(code(&ended), 2, "the server would say who receives the secret: {ended:?}");
+    assert!(ended.stderr.contains("hint: add --issuer URL") && world.state().seen.is_empty(), "{ended:?}");
+    let ended = world.run_with(&variables, &[&secret[..], &["--issuer", &world.issuer()]].concat());
     assert_eq!(code(&ended), 0, "{ended:?}");
     let ended = world.run_with(&variables, &["call", &world.server, "whoami", "-v"]);
     assert_eq!((code(&ended), ended.stdout.trim()), (0, "alice"), "{ended:?}");

@@ -159,7 +159,10 @@ impl<'a> Follow<'a> {
             let text = format!("the result of the task {:?} is not that of a tool: {why}", self.task.id());
             Error::new(ErrorKind::InvalidResponse, Delivery::Unknown, text)
         };
-        let outcome: CallOutcome = result.decode().map_err(|error| wrong(&error))?;
+        let mut outcome: CallOutcome = result.decode().map_err(|error| wrong(&error))?;
+        if self.task.tool().is_some_and(|tool| self.task.client().host().wrapped.has(tool)) {
+            outcome.mark_wrapped();
+        }
         match &outcome.as_result().result_type {
             None | Some(ResultType::Complete) => Ok(outcome),
             Some(other) => Err(wrong(&format_args!("unexpected result type {:?}", other.as_str()))),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use toolwire::wire::Tool;
 
 use super::{
@@ -98,12 +99,10 @@ pub(super) fn arguments(case: &Case) -> Vec<Finding> {
     let mut bare = Vec::new();
     for tool in case.tools() {
         let properties = tool.input_schema.get("properties").and_then(|properties| properties.as_object());
-        for (name, schema) in properties.into_iter().flatten() {
-            let described = schema.get("description").is_some() || schema.get("$ref").is_some();
-            if !described {
-                bare.push(format!("{}.{}", shortened(&tool.name, SHOWN_NAME), shortened(name, SHOWN_NAME)));
-            }
-        }
+        let described = |schema: &Value| schema.get("description").is_some() || schema.get("$ref").is_some();
+        let bare_here = properties.into_iter().flatten().filter(|(_, schema)| !described(schema));
+        let tool = shortened(&tool.name, SHOWN_NAME);
+        bare.extend(bare_here.map(|(name, _)| format!("{tool}.{}", shortened(name, SHOWN_NAME))));
     }
     if bare.is_empty() {
         return Vec::new();

@@ -2,6 +2,8 @@
 //!
 //! It goes by characters and by phrases, so a clever text is not found, and a harmless one may be. A person has to look.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use toolwire::wire::Tool;
 
@@ -40,13 +42,10 @@ const ORDERS: [&str; 14] = [
 /// No text has characters that people do not see.
 pub(super) fn hidden(case: &Case) -> Vec<Finding> {
     let line = |tool: &Tool| {
-        let mut found: Vec<String> = Vec::new();
-        for c in texts(tool).iter().flat_map(|text| text.chars()).filter(|c| is_hidden(*c)) {
-            let code = format!("U+{:04X}", u32::from(c));
-            if !found.contains(&code) {
-                found.push(code);
-            }
-        }
+        let texts = texts(tool);
+        let found: BTreeSet<char> =
+            texts.iter().flat_map(|text| text.chars()).filter(|c| is_hidden(*c)).collect();
+        let found: Vec<String> = found.into_iter().map(|c| format!("U+{:04X}", u32::from(c))).collect();
         (!found.is_empty()).then(|| format!("{}: {}", shortened(&tool.name, SHOWN_NAME), found.join(", ")))
     };
     let lines: Vec<_> = case.tools().iter().filter_map(line).collect();

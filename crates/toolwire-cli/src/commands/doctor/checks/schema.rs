@@ -19,6 +19,9 @@ use super::{
 /// How many characters of a place in a schema are shown.
 const SHOWN_PLACE: usize = 120;
 
+/// How many remarks about one tool are kept; more are not shown.
+const MAX_REMARKS: usize = 32;
+
 /// Keywords at the root that OpenAI and Anthropic refuse.
 const NOT_AT_ROOT: [&str; 6] = ["oneOf", "anyOf", "allOf", "not", "enum", "$ref"];
 
@@ -94,7 +97,7 @@ pub(super) fn unusual(case: &Case) -> Vec<Finding> {
     let lines = each(case, |tool| {
         let mut said = Vec::new();
         let mut note = |text: String| {
-            if !said.contains(&text) {
+            if said.len() < MAX_REMARKS && !said.contains(&text) {
                 said.push(text);
             }
         };

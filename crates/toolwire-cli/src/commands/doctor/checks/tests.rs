@@ -408,6 +408,26 @@ fn deep_and_recursive_schemas_do_no_harm() {
     }
 }
 
+/// It has no limit of its own: comparing each with each takes many times as long as looking them up.
+#[test]
+fn very_many_formats_are_not_compared_with_each_other() {
+    let property = |n| (format!("p{n}"), json!({ "type": "string", "format": format!("f{n:06}") }));
+    let properties: serde_json::Map<String, Value> = (0..200_000).map(property).collect();
+    let input = json!({ "type": "object", "properties": properties });
+    let findings = schema::unusual(&with_tools(vec![tool(&json!({ "inputSchema": input }))]));
+    assert!(findings[0].evidence[0].starts_with("now: format f"), "{findings:?}");
+}
+
+#[test]
+fn a_long_name_is_shortened_once_and_not_for_each_argument() {
+    let properties: serde_json::Map<String, Value> =
+        (0..100_000).map(|n| (n.to_string(), json!({}))).collect();
+    let input = json!({ "type": "object", "properties": properties });
+    let long = tool(&json!({ "name": "x".repeat(3_000_000), "inputSchema": input }));
+    let findings = catalog::arguments(&with_tools(vec![long]));
+    assert_eq!(findings[0].summary, "100000 arguments without a description");
+}
+
 #[test]
 fn what_is_said_behind_the_back_of_the_user_is_found() {
     let hidden = with_tools(vec![tool(&json!({ "description": "Adds.\u{200b}\u{e0041}" }))]);

@@ -95,7 +95,7 @@ pub(super) fn status(case: &Case) -> Vec<Finding> {
         // What is wrong with the stored login is told instead.
         401 if case.auth.as_ref().is_some_and(|auth| auth.stored != Stored::Nothing) => return Vec::new(),
         401 => {
-            let finding = Finding::new(Problem::AuthNeeded, "the server wants to know who is calling");
+            let finding = Finding::new(Problem::AuthNeeded, "the server requires authentication");
             let finding = match case.auth.as_ref().and_then(|auth| Some(&auth.walk.as_ref()?.outcome)) {
                 Some(Ok(_)) => finding.fix(format!("toolwire login {}", case.name)),
                 // It says where to log in, and nobody answers there now.

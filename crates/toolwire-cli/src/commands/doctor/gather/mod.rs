@@ -23,6 +23,7 @@ use super::{
     web,
 };
 use crate::{
+    ask,
     auth::{self, Settings, Site, Stored},
     failure::{Code, Failure, Result},
     target::{self, Address, Command, Target},
@@ -106,7 +107,7 @@ async fn auth(target: &Target, code: Code, failed: Option<AuthError>, was_renewa
 /// Connects like every other command, but keeps an eye on the processes that are started.
 pub(crate) async fn connect(target: &Target, era: EraChoice, children: &Children) -> Result<Client> {
     let target = Target { era, ..target.clone() };
-    let builder = target::builder(&target);
+    let builder = ask::declare(target::builder(&target));
     let Address::Command(command) = &target.address else {
         return target::connect(&target, builder).await;
     };
