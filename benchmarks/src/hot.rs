@@ -28,7 +28,7 @@ const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
     r#""capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#
 );
-/// How often each operation is called before one is measured. The first poll of the first call may be slow under valgrind,
+/// The number of times each operation is called before one is measured. The first poll of the first call may be slow under valgrind,
 /// and it takes a thousand quick ones until the server no longer remembers it.
 const WARM_UP: usize = 1_100;
 /// How long the token of a caller is who has one. A JWT of an issuer with few claims takes 600 to 1,000 characters.

@@ -112,7 +112,7 @@ impl Endpoint {
         self.0.origin() == other.0.origin()
     }
 
-    /// Whether the hosts are the same, or one is a domain of the other. Two domains of one owner need not be.
+    /// Returns whether the hosts are the same, or one is a domain of the other. Two domains of one owner need not be.
     #[cfg(feature = "client")]
     pub(crate) fn same_site(&self, other: &Self) -> bool {
         let within = |inner: &str, outer: &str| {

@@ -71,7 +71,7 @@ impl Ticket {
         }
     }
 
-    /// Whether it says where the task is, so that the id alone is enough to go on with it.
+    /// Returns whether it says where the task is, so that the id alone is enough to go on with it.
     pub(crate) fn names_server(&self) -> bool {
         self.server.is_some() || !self.command.is_empty()
     }
@@ -125,7 +125,7 @@ impl LeftTask {
         format!("{way}: {wait}\n       end it: {cancel}")
     }
 
-    /// What becomes of the task, in words.
+    /// Returns what becomes of the task, in words.
     pub(crate) const fn fate(&self) -> &'static str {
         if self.started {
             "the server was started here and ends now, the task goes on if the server keeps tasks in a store"

@@ -17,7 +17,7 @@ pub struct Limits {
     /// The longest message a peer may send, in bytes. Longer ones are answered with an error and skipped.
     /// Default 4 MiB. Worst case: this much memory per connection while a message arrives.
     pub message_bytes: usize,
-    /// How many bytes the id of a request may have, and the token by which it asks for progress: both are kept while the
+    /// The number of bytes that the id of a request may have, and the token by which it asks for progress: both are kept while the
     /// request runs, and sent with what belongs to it. A request with a longer id is answered with an error that does not
     /// repeat it. Default 1 KiB.
     pub request_id_bytes: usize,

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Account, Charge, Ledger, LimitReached};
 
-/// How many bytes one connection buffers in one direction without being charged: 64 KiB, about as much as one read or
+/// The number of bytes that one connection buffers in one direction without being charged: 64 KiB, about as much as one read or
 /// write takes. Thus small messages cost no shared counters, and what is not charged is bounded by the number of
 /// connections.
 pub const UNCHARGED_BYTES: usize = 64 * 1024;
@@ -46,12 +46,12 @@ impl BufferCharge {
         amount - self.0.amount()
     }
 
-    /// How much is charged.
+    /// Returns the number of bytes charged.
     pub const fn amount(&self) -> usize {
         self.0.amount()
     }
 
-    /// Whether a ledger that it is charged to holds more bytes than it may.
+    /// Returns whether a ledger that it is charged to holds more bytes than it may.
     pub fn is_over(&self) -> bool {
         self.0.ledger().is_over()
     }

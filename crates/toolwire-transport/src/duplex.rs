@@ -117,7 +117,7 @@ pub enum ReceiveError {
     TooLong {
         /// The limit in bytes.
         limit: usize,
-        /// What could be told of the message, so that it can be answered.
+        /// The outline of the message, by which it can be answered.
         outline: Box<Outline>,
     },
     /// A message that is not complete would have exceeded a limit on the bytes that are held, and was dropped. The
@@ -125,7 +125,7 @@ pub enum ReceiveError {
     Busy {
         /// The limit.
         reached: LimitReached,
-        /// What could be told of the message, so that it can be answered.
+        /// The outline of the message, by which it can be answered.
         outline: Box<Outline>,
     },
     /// A message was not complete in time. The connection is over.

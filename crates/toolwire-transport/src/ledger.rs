@@ -328,7 +328,7 @@ impl Charge {
         self.amount -= amount;
     }
 
-    /// How much is charged.
+    /// Returns the number of bytes charged.
     pub const fn amount(&self) -> usize {
         self.amount
     }

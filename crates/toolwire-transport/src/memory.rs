@@ -179,7 +179,7 @@ impl State {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether no more may wait than does, because of what else is held for the same client.
+    /// Returns whether no more may wait than does, because of what else is held for the same client.
     fn is_over(&self) -> bool {
         self.bytes > UNCHARGED_BYTES && self.charge.as_ref().is_some_and(BufferCharge::is_over)
     }

@@ -54,7 +54,7 @@ struct State {
     logouts: u64,
 }
 
-/// What the store has for a server.
+/// The state of the store for a server.
 pub(super) enum Stored {
     /// Nothing: there was no login, or a logout since.
     Nothing,
@@ -90,7 +90,7 @@ pub(super) struct CurrentCredential {
     pub(super) serial: u64,
     /// Which one it is in the store; 0 if it could not be stored.
     pub(super) generation: u64,
-    /// Whether the store has had this login, in this or an earlier renewal: where it has none now, there was a logout.
+    /// True if the store has had this login, in this or an earlier renewal: where it has none now, there was a logout.
     pub(super) was_stored: bool,
 }
 
@@ -100,7 +100,7 @@ impl CurrentCredential {
         Self { credential: Arc::new(credential), serial: 0, generation, was_stored: true }
     }
 
-    /// Whether what is stored takes its place: it is of another login, or a later renewal.
+    /// Returns whether the stored login replaces this one: it is of another login, or a later renewal.
     fn is_replaced_by(&self, stored: &Credential, generation: u64) -> bool {
         match self.generation {
             // It could not be stored, so what is there may be older.

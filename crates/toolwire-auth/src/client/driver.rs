@@ -156,7 +156,7 @@ struct Run<'a> {
     logouts: u64,
     /// Of the record that was written last.
     generation: u64,
-    /// Whether a renewal was not stored, because the record is not that of its login any more.
+    /// True if a renewal was not stored, because the record is not that of its login any more.
     superseded: bool,
     /// Why somebody did not go on.
     declined: Option<String>,
@@ -184,7 +184,7 @@ impl Run<'_> {
         env(self.server)
     }
 
-    /// Whether the store has had the login of a credential when the flow began.
+    /// Returns whether the store has had the login of a credential when the flow began.
     fn was_stored(&self, credential: &Credential) -> bool {
         let before = self.before.as_ref().filter(|before| before.credential.is_of_same_login(credential));
         before.is_some_and(|before| before.was_stored)
@@ -222,7 +222,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a page may be opened. The one who named it would not be let reach further inside the network by a request,
+    /// Returns whether a page may be opened. The one who named it would not be let reach further inside the network by a request,
     /// and a browser there reaches as far, without a click.
     fn may_open(&mut self, page: &Endpoint, named_by: NamedBy, step: Step) -> bool {
         let trusted = &self.server.config.settings.dangerous.trusted;

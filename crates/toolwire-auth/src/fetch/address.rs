@@ -157,7 +157,7 @@ impl Reach {
         }
     }
 
-    /// Whether what the server names may be at this URL, as far as the URL itself says where it leads.
+    /// Returns whether what the server names may be at this URL, as far as the URL itself says where it leads.
     pub(crate) fn allows_url(&self, url: &Url) -> bool {
         match url.host() {
             _ if self.is_server(url) => true,

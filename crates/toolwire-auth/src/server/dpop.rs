@@ -20,14 +20,14 @@ use crate::{
     jose::Algorithm,
 };
 
-/// How many proofs are remembered so that none is used twice: 13,000 new ones in each second, as each lasts for a little
+/// The number of proofs that are remembered, so that none is used twice: 13,000 new ones in each second, as each lasts for a little
 /// more than a minute. All together take up to 60 MB, and up to 180 MB where each is of another user.
 const MAX_PROOFS: usize = 1 << 20;
 
-/// How many of them may be of one user: 850 new ones in each second.
+/// The number of proofs that may be of one user: 850 new ones in each second.
 const MAX_PROOFS_OF_A_USER: usize = MAX_PROOFS / 16;
 
-/// How much time there is between two warnings that proofs cannot be remembered.
+/// The time between two warnings that proofs cannot be remembered.
 const WARNING_PAUSE: Duration = Duration::from_secs(60);
 
 /// Whether tokens have to come with a proof that the client holds the key that they are bound to (RFC 9449).

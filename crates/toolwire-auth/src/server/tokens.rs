@@ -15,7 +15,7 @@ use toolwire_server::{Principal, PrincipalKey, Scopes};
 
 use super::verify::PresentedToken;
 
-/// How many tokens are kept of an issuer. Each takes up to 16 KiB.
+/// The number of tokens that are kept of an issuer. Each takes up to 16 KiB.
 pub(super) const MAX_TOKENS: usize = 4_096;
 
 /// Tokens by whom they stand for and what they allow: one that allows less must not get what another allows.

@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) revokes: bool,
     /// Whether access tokens are good until they end, whoever revokes them.
     pub(crate) keeps_access: bool,
-    /// Whether redirects to an address instead of a name are refused.
+    /// True if redirects to an address instead of a name are refused.
     pub(crate) names_only: bool,
     /// The issuer that the server names, if not that of this world.
     pub(crate) issuer: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Seen {
 }
 
 impl State {
-    /// Whether a refresh token is good and was not used.
+    /// Returns whether a refresh token is good and was not used.
     pub(crate) fn can_renew(&self, token: &str) -> bool {
         self.refresh.contains(token)
     }

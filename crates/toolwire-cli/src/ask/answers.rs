@@ -37,7 +37,7 @@ pub(crate) struct AnswerOptions {
     yes: bool,
 }
 
-/// What is answered of a form, if anything, and the names of what must be answered and has no default either.
+/// The answers to a form, if there are any, and the names of required fields without an answer or a default.
 pub(super) type Answered = (Option<Map<String, Value>>, Vec<String>);
 
 /// The answers, ready to be used.

@@ -39,7 +39,7 @@ pub(crate) use answers::AnswerOptions;
 use answers::Answers;
 pub(crate) use field::Field;
 
-/// How many fields a hint names.
+/// The number of fields that a hint names.
 const MAX_HINTED: usize = 8;
 
 /// How many questions are open in the terminal.

@@ -6,7 +6,7 @@ use toolwire::protocol::schema::{Schema, Violations};
 use super::short::cut;
 use crate::terminal::{Terminal, printable_line};
 
-/// How many characters are shown of why something is not checked.
+/// The number of characters that are shown of why something is not checked.
 const MAX_WHY: usize = 400;
 
 /// Checks a value. That it cannot be checked, or only in part, is a warning on standard error; `what` is what the value

@@ -15,9 +15,9 @@ pub(crate) use short::{Member, members, plain, returns, short};
 const MAX_DEPTH: usize = 16;
 /// How many alternatives of one place are looked at.
 const MAX_ALTERNATIVES: usize = 64;
-/// How many bytes a reference may have to be followed: many places may lead to the same one.
+/// The number of bytes that a reference may have to be followed: many places may lead to the same one.
 const MAX_REFERENCE_BYTES: usize = 512;
-/// How many characters of a description are taken that a reference leads to.
+/// The number of characters that are taken of a description that a reference leads to.
 const MAX_SHARED_DESCRIPTION: usize = 2000;
 
 /// The schema that a local reference stands for, or the schema itself.

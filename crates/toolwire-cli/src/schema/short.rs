@@ -19,12 +19,12 @@ const MAX_CHOICES: usize = 8;
 const MAX_MEMBERS: usize = 8;
 /// How many combinations inside each other are followed.
 const MAX_DEPTH: usize = 12;
-/// How many parts of one type are looked at: more do not fit into the characters that it may take.
+/// The number of parts of one type that are looked at: more do not fit into the characters that it may take.
 const MAX_PARTS: usize = 100;
-/// How many required members of a nested object are looked at.
+/// The number of required members of a nested object that are looked at.
 const MAX_REQUIRED: usize = 64;
 
-/// How many bytes the name of a member may have that is looked up in a nested object, which many places may share.
+/// The number of bytes that the name of a member of a nested object may have to be looked up, as many places may share.
 const MAX_NAME_BYTES: usize = 512;
 
 /// One member of an object: its name, its type, whether it may be left out, and what it is then.
@@ -148,7 +148,7 @@ struct Writer<'a> {
     root: &'a Value,
     /// How deep objects are shown.
     nesting: usize,
-    /// How many parts may still be looked at.
+    /// The number of parts that may still be looked at.
     left: Cell<usize>,
 }
 

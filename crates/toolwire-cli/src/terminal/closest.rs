@@ -4,7 +4,7 @@
 const LEAST_LIKENESS: f64 = 0.75;
 /// How many letters a part of a name has, to be taken for one.
 const LEAST_PART: usize = 2;
-/// How many bytes a name may have to be compared letter by letter.
+/// The number of bytes that a name may have to be compared letter by letter.
 const MAX_COMPARED: usize = 256;
 /// How many names are offered.
 const MAX_OFFERED: usize = 3;

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// What is between two columns.
 const GAP: &str = "  ";
-/// How wide a column is at most made: a cell that is wider than that widens no other.
+/// The greatest width of a column: a cell that is wider than that widens no other.
 pub(crate) const MAX_COLUMN: usize = 200;
 
 /// Rows of cells, lined up. Cells may have colours and must not have line breaks.

@@ -15,7 +15,7 @@ fn new(folder: &Path, args: &[&str]) -> Ended {
     run(command)
 }
 
-/// Whether the program is inside of a checkout, which need not be the one of this test.
+/// Returns whether the program is inside of a checkout, which need not be the one of this test.
 fn is_in_checkout(program: &Path) -> bool {
     let has_package = |folder: &Path| {
         ["Cargo.toml", "crates/toolwire/Cargo.toml"].iter().any(|manifest| {

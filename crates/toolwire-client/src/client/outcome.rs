@@ -20,7 +20,7 @@ use crate::error::{Delivery, Error, ErrorKind};
 #[serde(from = "CallToolResult")]
 pub struct CallOutcome {
     result: CallToolResult,
-    /// Whether the tool's output schema says that the structured content is put behind a member `result`.
+    /// True if the tool's output schema says that the structured content is put behind a member `result`.
     wrapped: bool,
 }
 
@@ -107,7 +107,7 @@ impl CallOutcome {
         self.wrapped = true;
     }
 
-    /// Whether the structured content is known to be wrapped: by the output schema, or as FastMCP says it with the result.
+    /// Returns whether the structured content is known to be wrapped: by the output schema, or as FastMCP says it with the result.
     fn is_wrapped(&self) -> bool {
         let said = self.result.meta.as_ref().and_then(|meta| meta.get("fastmcp"));
         self.wrapped || said.and_then(|said| said.get("wrap_result")) == Some(&Value::Bool(true))

@@ -20,7 +20,7 @@ use crate::{error::Error, lock::lock};
 
 /// How many tools are remembered.
 const MAX_TOOLS: usize = 10_000;
-/// How long the name of a tool may be that is remembered.
+/// The length that the name of a tool may have to be remembered.
 const MAX_NAME_BYTES: usize = 256;
 
 /// What is known about the tools of the server.

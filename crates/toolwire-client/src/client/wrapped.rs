@@ -12,15 +12,15 @@ use toolwire_protocol::{codec::WRAPPED_RESULT, wire::Tool};
 
 use crate::lock::lock;
 
-/// How many tools are remembered.
+/// The number of tools that are remembered.
 const MAX_TOOLS: usize = 10_000;
-/// How long the name of a tool may be that is remembered.
+/// The length that the name of a tool may have to be remembered.
 const MAX_NAME_BYTES: usize = 256;
 
 /// The tools whose output schema marks the wrapper.
 #[derive(Debug, Default)]
 pub(crate) struct WrappedTools {
-    /// Whether there are any, so that calls of other servers' tools look nothing up.
+    /// True if there are any, so that calls of other servers' tools look nothing up.
     any: AtomicBool,
     names: Mutex<HashSet<Box<str>>>,
 }

@@ -61,7 +61,7 @@ pub struct HttpLimits {
     pub response_bytes: usize,
     /// The largest head of a response: its status line and all its headers, in bytes. Default 64 KiB.
     pub header_bytes: usize,
-    /// How long a response that is not a stream, or a message of a WebSocket, may take from its first byte to its last,
+    /// The time that a response that is not a stream, or a message of a WebSocket, may take from its first byte to its last,
     /// however little comes at a time. Default five minutes.
     pub response_timeout: Duration,
     /// How many redirects, all within the same origin, one request follows. Default 5.

@@ -75,7 +75,7 @@ pub struct HttpLimits {
     /// The longest body of a request, in bytes; longer ones get 413. It is also the longest message of a WebSocket;
     /// longer ones end it with the code 1009. Default 4 MiB.
     pub body_bytes: usize,
-    /// How long the body of a request may take to arrive; later ones get 408. A message of a WebSocket has as long from
+    /// The time that the body of a request may take to arrive; later ones get 408. A message of a WebSocket has as long from
     /// its first byte to its last; later ones end it with the code 1008. Default 30 seconds.
     pub body_timeout: Duration,
     /// How long all headers of a request may be together, in bytes; longer ones get 431. Default 32 KiB, and at

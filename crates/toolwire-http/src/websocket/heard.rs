@@ -14,15 +14,15 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use toolwire_transport::ledger::{BufferCharge, UNCHARGED_BYTES};
 
-/// Whether anything was heard since it was last asked, and how much of a message.
+/// The state of reading: if anything came since the last look, and the unfinished bytes of a message.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     heard: AtomicBool,
     covered: AtomicBool,
-    /// How many bytes have come of a message that is not complete. Only the task that reads changes it, so this takes
+    /// The number of bytes that have come of a message that is not complete. Only the task that reads changes it, so this takes
     /// no atomic addition.
     unfinished: AtomicUsize,
-    /// What they are charged to, if anything.
+    /// The charge for them, if there is a ledger.
     charge: Mutex<Option<BufferCharge>>,
 }
 
@@ -49,7 +49,7 @@ impl Ear {
         }
     }
 
-    /// Whether a message has begun that is not complete.
+    /// Returns whether a message has begun that is not complete.
     pub(super) fn is_unfinished(&self) -> bool {
         self.unfinished.load(Ordering::Relaxed) > 0
     }

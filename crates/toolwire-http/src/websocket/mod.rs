@@ -51,7 +51,7 @@ pub(crate) struct Bounds {
     pub(crate) message_bytes: usize,
     /// How long the peer may say nothing at all.
     pub(crate) silence: Duration,
-    /// How long a message may take from its first byte to its last.
+    /// The time that a message may take from its first byte to its last.
     pub(crate) message_time: Duration,
 }
 

@@ -50,7 +50,7 @@ fn piece(bytes: usize, first: bool, last: bool) -> Message {
     Message::Frame(Frame::message(vec![b'x'; bytes], op, last))
 }
 
-/// What the peer said when it closed the connection.
+/// Returns the peer's reason for closing the connection.
 async fn farewell(socket: &mut WebSocketStream<DuplexStream>) -> CloseFrame {
     loop {
         match socket.next().await {

@@ -31,7 +31,7 @@ const FIXED: Duration = Duration::from_millis(400);
 /// A limit on the time that each byte may take beyond that, in a debug build.
 const PER_BYTE: Duration = Duration::from_nanos(250);
 
-/// How often a piece of work is done until it is cheap enough.
+/// The number of times that a piece of work is done until it is cheap enough.
 const ATTEMPTS: usize = 5;
 
 /// Schemas. Of the pieces of each, every second one is repeated, with a number for each `@`.

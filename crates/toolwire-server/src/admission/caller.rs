@@ -24,7 +24,7 @@ impl CallerKey {
         Self(Key::Principal(key))
     }
 
-    /// What a transport has found out of a caller: its principal, or else the key among the extensions, or else the
+    /// Returns the key of a caller from what a transport has found out: its principal, or else the key among the extensions, or else the
     /// user of the process at the other end.
     pub fn of(extensions: &Extensions) -> Option<Self> {
         Self::of_principal(extensions).or_else(|| extensions.get::<Self>().cloned()).or_else(|| {

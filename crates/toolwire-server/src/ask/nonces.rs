@@ -12,7 +12,7 @@ use toolwire_transport::BoxFuture;
 
 use crate::CallerKey;
 
-/// How many seconds the nonces are apart that are forgotten together.
+/// The number of seconds between nonces that are forgotten together.
 const STEP: u64 = 16;
 
 /// Remembers which states have been used, for those that may be used only once.
@@ -74,7 +74,7 @@ struct Step {
 }
 
 impl MemoryNonces {
-    /// How many states are remembered unless told otherwise. Each takes 30 to 60 bytes, and up to 110 more where each is
+    /// The number of states that are remembered unless told otherwise. Each takes 30 to 60 bytes, and up to 110 more where each is
     /// of another caller.
     pub const DEFAULT_LIMIT: usize = 100_000;
 

@@ -68,7 +68,7 @@ pub enum Delivery {
 /// What a session takes besides what its client says of itself, about.
 const SESSION_BYTES: usize = 1024;
 
-/// What an answer takes besides its text while it is stored or on its way to the one who asked, about.
+/// The approximate size of an answer besides its text, while it is stored or on its way to the handler.
 const ANSWER_BYTES: usize = 1024;
 
 /// How many bytes a fact takes once it is decoded, for each byte of its text, about.

@@ -28,7 +28,7 @@ pub const DEFAULT_MODE: u32 = 0o600;
 /// How many clients may wait to be accepted before the system refuses further ones.
 pub const BACKLOG: u32 = 128;
 
-/// How long a message may take from its first byte to its last unless [`UnixSocket::message_timeout`] says otherwise.
+/// The time that a message may take from its first byte to its last unless [`UnixSocket::message_timeout`] says otherwise.
 pub const DEFAULT_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection over a unix socket, on either side.

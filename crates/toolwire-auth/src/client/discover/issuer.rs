@@ -79,7 +79,7 @@ impl ServerMetadata {
         }
     }
 
-    /// Whether a code may be meant for another issuer (RFC 9700, 4.4): the page that gives it is not on the site of the token
+    /// Returns whether a code may be meant for another issuer (RFC 9700, 4.4): the page that gives it is not on the site of the token
     /// endpoint it is sent to, and the answer does not say who gave it.
     pub(crate) fn may_be_mixed_up(&self) -> bool {
         !self.iss_parameter && self.authorization.as_ref().is_some_and(|page| !page.same_site(&self.token))
@@ -114,7 +114,7 @@ pub fn places(issuer: &Issuer, trusted: &Origins) -> Result<Vec<Endpoint>, AuthE
 /// How strictly, and in whose name, an issuer is asked.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Whether a final slash counts. That of an empty path never does.
+    /// True if a final slash counts. That of an empty path never does.
     pub strict: bool,
     /// Who named the issuer.
     pub named_by: NamedBy,

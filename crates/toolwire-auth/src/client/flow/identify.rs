@@ -84,7 +84,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the issuer says, or the application does, that codes are bound to a proof.
+    /// Returns whether the issuer says, or the application does, that codes are bound to a proof.
     fn check_pkce(&mut self, metadata: &ServerMetadata) -> Result<(), AuthError> {
         let lacks = |kind, what: &str| {
             let detail = format!("the issuer {} {what}", metadata.issuer);

@@ -91,7 +91,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether an issuer of the configuration or of the store is meant by one that was found: the same text, the slash of
+    /// Returns whether an issuer of the configuration or of the store is meant by one that was found: the same text, the slash of
     /// an empty path aside, or, where metadata may differ so as well, any final slash.
     pub(crate) fn means(&self, known: &str, found: &Issuer) -> bool {
         let by_a_slash = |known: Issuer| {
@@ -192,7 +192,7 @@ pub struct Dangerous {
     pub assume_pkce: Vec<Issuer>,
     /// Issuers that must not be told the resource.
     pub omit_resource: Vec<Issuer>,
-    /// Whether an issuer with a path may differ from its metadata by a final slash, as one without always may.
+    /// True if an issuer with a path may differ from its metadata by a final slash, as one without always may.
     pub ignore_issuer_slash: bool,
 }
 

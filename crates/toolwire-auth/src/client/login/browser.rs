@@ -178,7 +178,7 @@ fn listen_on_ipv6(port: u16) -> io::Result<Option<TcpListener>> {
     }
 }
 
-/// Whether a machine has no IPv6, or has it switched off.
+/// Returns whether a machine has no IPv6, or has it switched off.
 fn is_without_ipv6(error: &io::Error) -> bool {
     #[cfg(unix)]
     let family = rustix::io::Errno::AFNOSUPPORT.raw_os_error();

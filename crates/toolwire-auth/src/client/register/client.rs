@@ -64,7 +64,7 @@ impl ClientId {
         self
     }
 
-    /// Whether it has something to authenticate with, which only its issuer may receive.
+    /// Returns whether it has something to authenticate with, which only its issuer may receive.
     pub(crate) const fn authenticates(&self) -> bool {
         self.secret.is_some() || self.key.is_some()
     }

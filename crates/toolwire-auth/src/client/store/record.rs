@@ -151,7 +151,7 @@ impl Record {
         })
     }
 
-    /// Whether the credential in it comes from the same login as another one.
+    /// Returns whether the credential in it comes from the same login as another one.
     pub(crate) fn is_of_login(&self, credential: &Credential) -> bool {
         self.has_credential()
             && self.0.get("lineage").and_then(Value::as_str) == credential.lineage.as_deref()

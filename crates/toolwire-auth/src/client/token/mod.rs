@@ -79,7 +79,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Whether both come from the same login.
+    /// Returns whether both come from the same login.
     pub(crate) fn is_of_same_login(&self, other: &Self) -> bool {
         self.lineage == other.lineage
     }

@@ -28,7 +28,7 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 /// How many questions may be under way at once. Others wait for their turn.
 const MAX_AT_ONCE: usize = 64;
 
-/// How many of them may be about tokens from one place, so that a stranger with made-up ones leaves room for others.
+/// The number of questions that may be about tokens from one place, so that a stranger with made-up ones leaves room for others.
 const MAX_OF_PEER: usize = 8;
 
 /// How long a token waits for its turn to be asked about.

@@ -27,7 +27,7 @@ pub(super) struct Turn<'a> {
     _of_peer: Option<OfPeer<'a>>,
 }
 
-/// What a place has of the turns, from when it begins to wait.
+/// The share of one place, from when it begins to wait.
 struct OfPeer<'a> {
     turns: &'a Turns,
     peer: &'a CallerKey,

@@ -13,7 +13,7 @@ use crate::{
     terminal::{Terminal, closest, printable},
 };
 
-/// How many unknown arguments are told of.
+/// The number of unknown arguments that are reported.
 const MAX_UNKNOWN: usize = 8;
 
 /// The required arguments that are not there.

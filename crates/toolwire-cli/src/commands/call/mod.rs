@@ -29,7 +29,7 @@ use crate::{
 pub(crate) use check::arguments as check_arguments;
 pub(crate) use words::with_server;
 
-/// How many arguments somebody is asked for; more are not filled in by hand.
+/// The number of arguments that a user is asked for; more are not filled in by hand.
 const MAX_ASKED: usize = 32;
 
 const USAGE: &str = "toolwire call [SERVER] TOOL [KEY=VALUE]... [OPTIONS] [-- COMMAND [ARGUMENTS]...]";

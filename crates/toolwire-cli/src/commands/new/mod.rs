@@ -90,7 +90,7 @@ enum Source {
 }
 
 impl Source {
-    /// What stands behind `toolwire =` in the manifest.
+    /// Returns the value of `toolwire =` in the manifest.
     fn dependency(&self) -> Result<String> {
         let Self::Folder(folder) = self else { return Ok(format!("\"{VERSION}\"")) };
         let folder = std::path::absolute(folder)?;

@@ -27,9 +27,9 @@ pub(crate) struct Activity(Arc<Mutex<State>>);
 struct State {
     /// How many requests have come and are not answered.
     open: usize,
-    /// Whether the client of an HTTP/1 connection has closed its side.
+    /// True if the client of an HTTP/1 connection has closed its side.
     half_closed: bool,
-    /// Whether the body of the last request is incomplete for that reason. HTTP/1 only, which has one at a time.
+    /// True if the body of the last request is incomplete for that reason. HTTP/1 only, which has one at a time.
     broken_off: bool,
     /// Whether the peer has to take something before more can be written. That has a clock of its own.
     stalled: bool,

@@ -89,7 +89,7 @@ impl HttpSession {
         self.principal == principal
     }
 
-    /// Whether it is counted against `caller`.
+    /// Returns whether it is counted against `caller`.
     pub(super) fn is_of(&self, caller: &Ledger) -> bool {
         self.session.ledger().parent() == Some(caller)
     }

@@ -24,7 +24,7 @@ use crate::server::HttpLimits;
 /// caller has its share, that holds among its own sessions.
 pub(super) const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// How many sessions that may go are remembered from one search to the next, so that a crowd of new
+/// The number of sessions that may go and are remembered from one search to the next, so that a crowd of new
 /// clients does not have the whole table searched for each of them.
 const MAX_CANDIDATES: usize = 256;
 

@@ -29,7 +29,7 @@ use super::{
     Shared, attach, principal,
 };
 
-/// How many turns of the runtime a new session waits for the end of the one that makes room for it.
+/// The number of turns of the runtime that a new session waits for the end of the one that makes room for it.
 const ROOM_TURNS: usize = 1000;
 
 impl Shared {

@@ -19,7 +19,7 @@ use super::{
 /// How many characters of a place in a schema are shown.
 const SHOWN_PLACE: usize = 120;
 
-/// How many remarks about one tool are kept; more are not shown.
+/// The number of remarks about one tool that are kept; more are not shown.
 const MAX_REMARKS: usize = 32;
 
 /// Keywords at the root that OpenAI and Anthropic refuse.

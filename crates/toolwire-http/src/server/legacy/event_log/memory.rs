@@ -39,7 +39,7 @@ pub struct EventLogLimits {
     pub session_events: usize,
     /// How many bytes of one session are kept. Default 8 MiB.
     pub session_bytes: usize,
-    /// How many bytes of one caller are kept, of all its sessions together. Default 64 MiB.
+    /// The number of bytes that are kept of one caller, of all its sessions together. Default 64 MiB.
     pub caller_bytes: usize,
     /// How many bytes are kept of all sessions together. Default 256 MiB.
     pub total_bytes: usize,
@@ -90,7 +90,7 @@ struct State {
     callers: Callers,
     /// Streams in the order in which they ended.
     ended: BTreeMap<u64, (Instant, StreamKey)>,
-    /// How many have ended so far.
+    /// The number of streams that have ended so far.
     ends: u64,
     bytes: usize,
 }
@@ -105,7 +105,7 @@ impl Callers {
     }
 }
 
-/// What is kept of one caller.
+/// The events of one caller.
 #[derive(Default)]
 struct CallerEvents {
     sessions: usize,

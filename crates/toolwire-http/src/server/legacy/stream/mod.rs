@@ -354,7 +354,7 @@ impl State {
             && (self.unread.len() >= UNREAD_EVENTS || self.unread_bytes >= UNREAD_BYTES)
     }
 
-    /// Whether the connection, if there is one, has read everything.
+    /// Returns whether the connection, if there is one, has read everything.
     fn is_read(&self) -> bool {
         self.ended.is_some() || !self.connected || self.unread.is_empty()
     }
@@ -404,7 +404,7 @@ impl State {
     }
 }
 
-/// Whether a message only reports how a request comes along: its progress, or an entry of a log.
+/// Returns whether a message only reports how a request comes along: its progress, or an entry of a log.
 fn is_report(message: &Bytes) -> bool {
     let Ok(Message::Notification(message)) = Message::parse(message) else { return false };
     matches!(message.method.known(), Some(Method::Progress | Method::LoggingMessage))
