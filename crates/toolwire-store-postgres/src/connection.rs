@@ -1,39 +1,34 @@
 //! Four connections that all operations share, and how they are made again.
 //!
-//! What waits for a connection goes together between one `BEGIN` and one `COMMIT`: a server flushes its log once per commit,
-//! and one by one four connections would wait for the disk most of the time. If something goes wrong with one of
-//! them, or two transactions wait for each other, each is repeated alone.
-//!
 //! Nothing that an operation refuses has written anything before, so one that is refused does not disturb the others.
 //! Locks are taken in one order by all: those of quotas first, then those of rows by their ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement, Transaction};
+use tokio_postgres::{Client, Config, Error, Row, Statement, Transaction};
 use toolwire_store::{StoreError, Topic};
 
 use crate::TIME_LIMIT;
 use crate::listen::Waker;
 use crate::settings::Settings;
 use crate::tls::{Encrypted, Tls};
+use crate::worker::Worker;
 
 /// How many connections operations share.
 const CONNECTIONS: usize = 4;
 
-/// How many operations go together.
-const TOGETHER: usize = 64;
+/// Time limit of an operation that waits for a lock, has done so in vain before, and has a transaction of its own now.
+const ALONE_LOCK_LIMIT: Duration = Duration::from_millis(1500);
 
 /// How many operations may wait.
 const WAITING: usize = 4096;
-
-/// How long to wait before a connection is tried again.
-const AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) type Driver =
     tokio_postgres::Connection<tokio_postgres::Socket, Encrypted<tokio_postgres::Socket>>;
@@ -44,6 +39,8 @@ pub(crate) type Pinned<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send 
 pub(crate) struct Server {
     pub(crate) settings: Settings,
     tls: Tls,
+    /// The place of the host that is tried first: the last one that was reached, or the one after the last that was not.
+    first: AtomicUsize,
 }
 
 impl std::fmt::Debug for Server {
@@ -55,11 +52,53 @@ impl std::fmt::Debug for Server {
 impl Server {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let tls = Tls::new(settings.roots.as_deref())?;
-        Ok(Self { settings, tls })
+        Ok(Self { settings, tls, first: AtomicUsize::new(0) })
     }
 
-    pub(crate) async fn connect(&self) -> Result<(Client, Driver), Error> {
-        self.settings.config.connect(self.tls.clone()).await
+    /// Connects to the first host that can be written to.
+    pub(crate) async fn connect(&self) -> Result<(Client, Driver), StoreError> {
+        let (hosts, limit) = (&self.settings.hosts, self.settings.host_limit());
+        let mut failed = StoreError::unavailable("the URL of Postgres names no host");
+        let first = self.first.load(Ordering::Relaxed);
+        for (place, host) in
+            hosts.iter().enumerate().cycle().skip(first % hosts.len().max(1)).take(hosts.len())
+        {
+            failed = match timeout(limit, self.begin(host)).await {
+                Ok(Ok(made)) => {
+                    self.first.store(place, Ordering::Relaxed);
+                    return Ok(made);
+                }
+                Ok(Err(error)) => explain(&error),
+                Err(_) => StoreError::unavailable(format!("Postgres did not answer within {limit:?}")),
+            };
+            // Now, because the caller may give up before the rest is tried: then the next try begins with the next host.
+            self.first.store(place + 1, Ordering::Relaxed);
+        }
+        Err(failed)
+    }
+
+    /// Connects to a host, and begins a session.
+    async fn begin(&self, host: &Config) -> Result<(Client, Driver), Error> {
+        let (client, mut driver) = host.connect(self.tls.clone()).await?;
+        let session = self.settings.session();
+        let check = Settings::client_check();
+        let prepare = async {
+            client.batch_execute(&session).await?;
+            match client.batch_execute(&check).await {
+                // The server runs on a system that cannot.
+                Err(error) if error.as_db_error().is_some() => Ok(()),
+                done => done,
+            }
+        };
+        {
+            let mut prepare = std::pin::pin!(prepare);
+            tokio::select! {
+                done = &mut prepare => done?,
+                // The server has ended the connection, which the statements learn as well.
+                ended = &mut driver => { ended?; prepare.await? }
+            }
+        }
+        Ok((client, driver))
     }
 }
 
@@ -94,12 +133,23 @@ pub(crate) struct At<'a> {
     statements: &'a mut Statements,
 }
 
+impl<'a> At<'a> {
+    pub(crate) fn new(client: &'a Transaction<'a>, statements: &'a mut Statements) -> Self {
+        Self { client, now: 0, wakes: Vec::new(), statements }
+    }
+}
+
 /// What this connection has prepared.
-type Statements = HashMap<&'static str, Statement>;
+pub(crate) type Statements = HashMap<&'static str, Statement>;
 
 type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 impl At<'_> {
+    /// Lets statements of this transaction wait longer for locks: it is not shared.
+    pub(crate) async fn wait_longer(&mut self) -> Result<(), Error> {
+        self.client.batch_execute(&format!("SET LOCAL lock_timeout = {}", ALONE_LOCK_LIMIT.as_millis())).await
+    }
+
     /// Runs a statement, which is prepared once per connection.
     pub(crate) async fn query(
         &mut self,
@@ -126,17 +176,17 @@ impl At<'_> {
     }
 }
 
-/// In which order operations of a transaction are done.
+/// In which order operations are done.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Order {
+    /// Takes the locks of several rows, in their order, so it has a transaction of its own, before the others.
+    Alone,
     /// Takes the lock of a quota.
     Quota(Vec<u8>),
     /// Takes the lock of a row.
     Row(Vec<u8>),
     /// Waits for nobody.
     Last,
-    /// Takes the locks of several rows, in their order, so it has a transaction of its own.
-    Alone,
 }
 
 impl Order {
@@ -155,9 +205,12 @@ pub(crate) trait Operation: Send + Sync + 'static {
 }
 
 /// An operation whose type nobody needs to know.
-trait Job: Send {
+pub(crate) trait Job: Send {
     fn order(&self) -> Order;
     fn is_wanted(&self) -> bool;
+    /// Returns whether it has waited for a lock in vain.
+    fn has_waited(&self) -> bool;
+    fn set_waited(&mut self);
     /// Whether it is done or refused. Its answer is kept until it is known what became of the transaction.
     fn run<'a>(&'a mut self, at: &'a mut At<'_>) -> Pinned<'a, Result<(), Error>>;
     fn answer(self: Box<Self>, broken: Option<StoreError>);
@@ -165,6 +218,7 @@ trait Job: Send {
 
 struct Waiting<O: Operation> {
     operation: O,
+    has_waited: bool,
     done: Option<Result<O::Output, StoreError>>,
     sender: oneshot::Sender<Result<O::Output, StoreError>>,
 }
@@ -176,6 +230,14 @@ impl<O: Operation> Job for Waiting<O> {
 
     fn is_wanted(&self) -> bool {
         !self.sender.is_closed()
+    }
+
+    fn has_waited(&self) -> bool {
+        self.has_waited
+    }
+
+    fn set_waited(&mut self) {
+        self.has_waited = true;
     }
 
     fn run<'a>(&'a mut self, at: &'a mut At<'_>) -> Pinned<'a, Result<(), Error>> {
@@ -224,15 +286,11 @@ impl Connections {
         let (sender, receiver) = mpsc::channel(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
         let worker = |_| {
-            let worker = Worker {
-                server: Arc::clone(server),
-                waker: waker.clone(),
-                client: None,
-                statements: HashMap::new(),
-            };
+            let worker = Worker::new(Arc::clone(server), waker.clone(), sender.clone());
             tokio::spawn(worker.work(Arc::clone(&receiver)))
         };
-        Self { sender, workers: (0..CONNECTIONS).map(worker).collect() }
+        let workers = (0..CONNECTIONS).map(worker).collect();
+        Self { sender, workers }
     }
 
     pub(crate) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, StoreError> {
@@ -240,142 +298,25 @@ impl Connections {
         let gone = || StoreError::unavailable("the store is closed");
         let (sender, receiver) = oneshot::channel();
         let deadline = Instant::now() + TIME_LIMIT;
-        let job = Box::new(Waiting { operation, done: None, sender });
+        let job = Box::new(Waiting { operation, has_waited: false, done: None, sender });
         timeout_at(deadline, self.sender.send(job)).await.map_err(|_| late())?.map_err(|_| gone())?;
         timeout_at(deadline, receiver).await.map_err(|_| late())?.map_err(|_| gone())?
     }
 }
 
-/// Has one connection.
-struct Worker {
-    server: Arc<Server>,
-    waker: Waker,
-    client: Option<(Client, JoinHandle<()>)>,
-    statements: Statements,
+fn code(error: &Error) -> &str {
+    error.code().map_or("", tokio_postgres::error::SqlState::code)
 }
 
-impl Worker {
-    async fn work(mut self, jobs: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>) {
-        // Logging in takes a while, so it is done before somebody waits for it. If it fails, whoever comes is told.
-        let _ = timeout(TIME_LIMIT, self.connect()).await;
-        loop {
-            let mut gathered = Vec::new();
-            if jobs.lock().await.recv_many(&mut gathered, TOGETHER).await == 0 {
-                return;
-            }
-            gathered.retain(|job| job.is_wanted());
-            gathered.sort_by_key(|job| job.order());
-            let mut alone = gathered.split_off(gathered.partition_point(|job| job.order() != Order::Alone));
-            if gathered.len() > 1 {
-                gathered = self.together(gathered).await.0;
-            }
-            gathered.append(&mut alone);
-            for job in gathered {
-                let (left, broken) = self.together(vec![job]).await;
-                for job in left {
-                    job.answer(broken.clone());
-                }
-            }
-        }
-    }
-
-    /// Does all of them in one transaction and answers them. If that fails, they are given back with the reason.
-    async fn together(&mut self, mut jobs: Vec<Box<dyn Job>>) -> (Vec<Box<dyn Job>>, Option<StoreError>) {
-        let done = timeout(TIME_LIMIT, self.transaction(&mut jobs)).await;
-        let late = || StoreError::unavailable(format!("Postgres did not answer within {TIME_LIMIT:?}"));
-        match done.unwrap_or_else(|_| {
-            self.close();
-            Err(late())
-        }) {
-            Ok(wakes) => {
-                self.waker.wake(wakes);
-                for job in jobs {
-                    job.answer(None);
-                }
-                (Vec::new(), None)
-            }
-            Err(error) => (jobs, Some(error)),
-        }
-    }
-
-    async fn transaction(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Topic>, StoreError> {
-        let mut again = true;
-        loop {
-            self.connect().await?;
-            let Some((client, _)) = &mut self.client else {
-                return Err(StoreError::unavailable("there is no connection"));
-            };
-            let mut is_open = true;
-            let done = attempt(client, &mut self.statements, jobs, &mut is_open).await;
-            let is_closed = client.is_closed() || done.as_ref().is_err_and(Error::is_closed);
-            if is_closed {
-                self.close();
-            }
-            match done {
-                // The connection has ended before anything was committed: nothing has happened yet.
-                Err(_) if is_closed && is_open && std::mem::take(&mut again) => {}
-                done => return done.map_err(|error| explain(&error)),
-            }
-        }
-    }
-
-    /// Makes a connection if there is none.
-    async fn connect(&mut self) -> Result<(), StoreError> {
-        if self.client.as_ref().is_some_and(|(client, _)| client.is_closed()) {
-            self.close();
-        }
-        if self.client.is_some() {
-            return Ok(());
-        }
-        let (client, connection) = match self.server.connect().await {
-            Ok(made) => made,
-            Err(error) => {
-                // Whoever comes next need not find out the same at once.
-                tokio::time::sleep(AGAIN).await;
-                return Err(explain(&error));
-            }
-        };
-        let driver = tokio::spawn(async move {
-            // Whoever waits for it is told the error.
-            let _ = connection.await;
-        });
-        self.client = Some((client, driver));
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        self.statements.clear();
-        if let Some((_, driver)) = self.client.take() {
-            driver.abort();
-        }
-    }
+/// Returns whether the connection is of no use any more: the server is shutting down, has become one that cannot be written to, or
+/// has given this client up because it was silent.
+pub(crate) fn is_over(error: &Error) -> bool {
+    matches!(code(error), "25006" | "25P03") || code(error).starts_with("57P0")
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-async fn attempt(
-    client: &mut Client,
-    statements: &mut Statements,
-    jobs: &mut [Box<dyn Job>],
-    is_open: &mut bool,
-) -> Result<Vec<Topic>, Error> {
-    let transaction = client.transaction().await?;
-    let mut at = At { client: &transaction, now: 0, wakes: Vec::new(), statements };
-    let now = at.first("SELECT (extract(epoch FROM now()) * 1000)::bigint", &[]).await?;
-    let now = now.map(|row| row.try_get::<_, i64>(0)).transpose()?;
-    at.now = now.and_then(|now| u64::try_from(now).ok()).unwrap_or_default();
-    for job in jobs {
-        job.run(&mut at).await?;
-    }
-    let wakes = at.wakes;
-    // From here on nobody knows whether it has happened unless the server says so.
-    *is_open = false;
-    transaction.commit().await?;
-    Ok(wakes)
+/// Returns whether another transaction has had a lock for too long, or two have waited for each other.
+pub(crate) fn has_waited(error: &Error) -> bool {
+    matches!(code(error), "55P03" | "40P01")
 }
 
 /// What an error of Postgres means for whoever has called. Neither it nor its parts have a password in them.
@@ -386,9 +327,11 @@ pub(crate) fn explain(error: &Error) -> StoreError {
         text = format!("{text}: {cause}");
         source = cause.source();
     }
-    match error.code().map(tokio_postgres::error::SqlState::code) {
+    match code(error) {
         // The disk is full, or whatever else is used up.
-        Some("53100") => StoreError::Full("data in Postgres, whose disk is full"),
+        "53100" => StoreError::Full("data in Postgres, whose disk is full"),
+        // A value that Postgres cannot take or read: it will not another time either.
+        code if code.starts_with("22") => StoreError::corrupt(format!("Postgres: {text}")),
         _ => StoreError::unavailable(format!("Postgres: {text}")),
     }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use toolwire_store::{Bus, Hub, Op, Topic, Wakes};
 
 use crate::TIME_LIMIT;
-use crate::connection::{Server, explain};
+use crate::connection::Server;
 
 /// For how long wakes are gathered.
 const GATHER: Duration = Duration::from_millis(5);
@@ -106,7 +106,7 @@ async fn listen(server: &Server, hub: &Hub, mut receiver: mpsc::Receiver<Vec<Top
             Ok(Err(error)) => {
                 // Once per outage.
                 if !std::mem::replace(&mut is_lost, true) {
-                    let cause = std::error::Error::source(&explain(&error)).map(ToString::to_string);
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
                     tracing::warn!(cause, "Postgres cannot be listened to; it is tried again until it can");
                 }
             }

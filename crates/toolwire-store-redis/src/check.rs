@@ -1,10 +1,10 @@
 //! What has to be so before a server is trusted with anything.
 
-use redis::{InfoDict, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{InfoDict, RedisResult, Value};
 use toolwire_store::StoreError;
 
 use crate::connection::{Connections, Work};
-use crate::script::unexpected;
 
 /// How the keys are laid out. A node refuses to work on another format.
 const FORMAT: &str = "1";
@@ -12,53 +12,76 @@ const FORMAT: &str = "1";
 /// The first version that can do what the scripts need.
 const MAJOR: u64 = 7;
 
-/// Looks at the server, and says whether what it acknowledges is there after its restart.
-pub(crate) async fn server(connections: &Connections) -> Result<bool, StoreError> {
-    version(connections).await?;
-    let policy = setting(connections, "maxmemory-policy").await?;
-    match policy.as_deref() {
-        Some("noeviction") => {}
-        None => tracing::warn!(
-            "Redis does not tell its maxmemory-policy; with any other than noeviction it forgets tasks by itself"
-        ),
-        Some(policy) => {
-            return Err(StoreError::corrupt(format!(
-                "Redis may forget keys by itself, because its maxmemory-policy is {policy}: set it to noeviction"
-            )));
+/// Facts that a server tells of itself.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    version: Option<String>,
+    policy: Option<String>,
+    /// Whether it has a log of writes.
+    appends: Option<bool>,
+    /// When that log is written to the disk.
+    fsync: Option<String>,
+}
+
+impl Facts {
+    pub(crate) async fn of(connection: &mut MultiplexedConnection) -> RedisResult<Self> {
+        let info: InfoDict = redis::cmd("INFO").query_async(connection).await?;
+        let version = info.get("valkey_version").or_else(|| info.get("redis_version"));
+        let mut policy: Option<String> = info.get("maxmemory_policy");
+        if policy.is_none() {
+            policy = setting(connection, "maxmemory-policy").await?;
         }
+        let appends: Option<String> = info.get("aof_enabled");
+        let fsync = setting(connection, "appendfsync").await?;
+        Ok(Self { version, policy, appends: appends.map(|appends| appends == "1"), fsync })
+    }
+
+    /// Returns the policy by which it forgets keys by itself, if it has one.
+    pub(crate) fn evicts(&self) -> Option<&str> {
+        self.policy.as_deref().filter(|policy| *policy != "noeviction")
+    }
+
+    /// Returns whether what it acknowledges is there after its restart, but for the last two seconds.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.appends == Some(true) && self.fsync.as_deref() != Some("no")
+    }
+
+    fn major(&self) -> Option<u64> {
+        self.version.as_deref()?.split('.').next()?.parse().ok()
+    }
+}
+
+/// Returns a setting, where the server tells it: hosted servers often forbid the question.
+async fn setting(connection: &mut MultiplexedConnection, name: &str) -> RedisResult<Option<String>> {
+    let pair: RedisResult<Vec<String>> =
+        redis::cmd("CONFIG").arg("GET").arg(name).query_async(connection).await;
+    match pair {
+        Ok(pair) => Ok(pair.into_iter().nth(1)),
+        Err(error) if error.is_io_error() || error.is_connection_dropped() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Looks at the server, and returns whether what it acknowledges is there after its restart.
+pub(crate) async fn server(connections: &Connections) -> Result<bool, StoreError> {
+    let facts = connections.facts().await?;
+    if facts.major().is_some_and(|major| major < MAJOR) {
+        let version = facts.version.unwrap_or_default();
+        return Err(StoreError::corrupt(format!("Redis is {version}, and has to be {MAJOR}.0 or newer")));
+    }
+    if let Some(policy) = facts.evicts() {
+        return Err(StoreError::corrupt(format!(
+            "Redis may forget keys by itself, because its maxmemory-policy is {policy}: set it to noeviction"
+        )));
+    }
+    if facts.policy.is_none() {
+        tracing::warn!(
+            "Redis does not tell its maxmemory-policy; with any other than noeviction it forgets tasks by itself"
+        );
     }
     format(connections).await?;
-    Ok(setting(connections, "appendonly").await?.as_deref() == Some("yes"))
-}
-
-async fn version(connections: &Connections) -> Result<(), StoreError> {
-    let mut ask = redis::cmd("INFO");
-    ask.arg("server");
-    let info = connections.run(Work::Command(&ask)).await?;
-    let info = redis::from_redis_value::<InfoDict>(info).map_err(|_| unexpected("facts of the server"))?;
-    let version: Option<String> = info.get("valkey_version").or_else(|| info.get("redis_version"));
-    let major = version.as_deref().and_then(|version| version.split('.').next()?.parse::<u64>().ok());
-    match major {
-        Some(major) if major < MAJOR => {
-            let version = version.unwrap_or_default();
-            Err(StoreError::corrupt(format!("Redis is {version}, and has to be {MAJOR}.0 or newer")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A setting, where the server tells it.
-async fn setting(connections: &Connections, name: &str) -> Result<Option<String>, StoreError> {
-    let mut ask = redis::cmd("CONFIG");
-    ask.arg("GET").arg(name);
-    match connections.run(Work::Command(&ask)).await {
-        Ok(pair) => {
-            Ok(redis::from_redis_value::<Vec<String>>(pair).ok().and_then(|pair| pair.into_iter().nth(1)))
-        }
-        // Those who rent out servers do not let everybody ask. If it cannot be reached, that is found out next.
-        Err(StoreError::Unavailable(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
+    connections.set_opened(facts.is_durable());
+    Ok(facts.is_durable())
 }
 
 async fn format(connections: &Connections) -> Result<(), StoreError> {

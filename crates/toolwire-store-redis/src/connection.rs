@@ -5,7 +5,7 @@
 //! knows whether it ever will.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use toolwire_store::StoreError;
 
+use crate::check::Facts;
 use crate::script::Call;
 use crate::settings::{Host, Settings};
 use crate::tls;
@@ -45,6 +46,8 @@ pub(crate) struct Connections {
     settings: Settings,
     tls: Option<Tls>,
     current: Mutex<Current>,
+    /// Whether the server was durable when the store was opened, once it was.
+    opened: OnceLock<bool>,
 }
 
 struct Tls(TlsConnector);
@@ -94,7 +97,22 @@ impl Work<'_> {
 impl Connections {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let tls = settings.tls.as_ref().map(tls::connector).transpose()?.map(Tls);
-        Ok(Self { settings, tls, current: Mutex::default() })
+        Ok(Self { settings, tls, current: Mutex::default(), opened: OnceLock::new() })
+    }
+
+    /// Asks the server for facts about itself.
+    pub(crate) async fn facts(&self) -> Result<Facts, StoreError> {
+        let late = |_| StoreError::unavailable(format!("Redis did not answer within {TIME_LIMIT:?}"));
+        let facts = async {
+            let mut connection = self.shared().await?.connection.clone();
+            Facts::of(&mut connection).await.map_err(|error| explain(&error))
+        };
+        tokio::time::timeout(TIME_LIMIT, facts).await.map_err(late)?
+    }
+
+    /// Compares every server that is connected to from now on with the first one.
+    pub(crate) fn set_opened(&self, durable: bool) {
+        let _ = self.opened.set(durable);
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -185,7 +203,23 @@ impl Connections {
         let (connection, driver) = made;
         let mut shared = Shared { connection, driver: tokio::spawn(driver) };
         self.expect_primary(&mut shared.connection).await?;
+        self.expect_no_worse(host, &mut shared.connection).await?;
         Ok(shared)
+    }
+
+    /// Refuses a server that forgets keys by itself. After a failover it may be another one than at first, and after a restart
+    /// it may have other settings.
+    async fn expect_no_worse(&self, host: &Host, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        let Some(was_durable) = self.opened.get() else { return Ok(()) };
+        let facts = Facts::of(connection).await?;
+        if let Some(policy) = facts.evicts() {
+            let why = format!("its maxmemory-policy is {policy}: set it to noeviction");
+            return Err(RedisError::from(io::Error::other(why)));
+        }
+        if *was_durable && !facts.is_durable() {
+            tracing::warn!(%host, "Redis does not keep over a restart what it acknowledges; it did when the store was opened");
+        }
+        Ok(())
     }
 
     /// Whether this host can be written to. Where there is only one it does not matter why not: its errors say so.

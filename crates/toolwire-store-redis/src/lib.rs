@@ -14,8 +14,12 @@
 //!
 //! What is at stake when the server or its machine dies: with `appendonly yes` and `appendfsync everysec` a second or
 //! two of what was acknowledged, with `always` nothing, without a log everything; an asynchronous failover loses
-//! whatever was not replicated. Then [`Store::is_durable`] is `false` only without a log. A `maxmemory-policy` that lets
-//! Redis forget keys by itself is refused.
+//! whatever was not replicated. [`Store::is_durable`] is `false` without a log, and with `appendfsync no`. A
+//! `maxmemory-policy` that lets Redis forget keys by itself is refused, also after a failover to a host that has one.
+//! Where `CONFIG` is forbidden, the answers are taken from `INFO`.
+//!
+//! When Redis has reached its `maxmemory`, new tasks and steps are refused; runs keep their leases and can end, and tasks can
+//! be cancelled and are removed when they have expired.
 //!
 //! What this crate does not do: sharding, sentinels, and Redis before 7.0.
 

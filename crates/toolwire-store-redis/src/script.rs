@@ -4,8 +4,15 @@ use redis::{Script, Value};
 use toolwire_protocol::RawJson;
 use toolwire_store::StoreError;
 
-/// A script with what it begins with.
+/// A script with what it begins with. With `at maxmemory`, one that also works when the server has no memory left: what
+/// frees memory, and what keeps those who may free some from giving up.
 macro_rules! script {
+    (at maxmemory: $($file:literal),+) => {
+        redis::Script::new(concat!(
+            "#!lua flags=allow-oom\n",
+            $(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scripts/", $file, ".lua"))),+
+        ))
+    };
     ($($file:literal),+) => {
         redis::Script::new(concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scripts/", $file, ".lua"))),+))
     };
@@ -120,7 +127,8 @@ impl Reply {
     }
 
     pub(crate) fn json(&mut self) -> Result<RawJson, StoreError> {
-        RawJson::parse(self.text()?).map_err(StoreError::corrupt)
+        // As lenient as what has taken it: a value that was accepted can be read again.
+        serde_json::from_slice(&self.bytes()?).map_err(StoreError::corrupt)
     }
 
     pub(crate) fn jsons(&mut self) -> Result<Vec<RawJson>, StoreError> {

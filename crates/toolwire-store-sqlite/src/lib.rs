@@ -27,6 +27,7 @@ mod sessions;
 mod tasks;
 mod thread;
 mod topics;
+mod turns;
 
 use std::sync::Arc;
 

@@ -22,6 +22,8 @@ const EVENTS: u64 = 1000;
 const BYTES: u64 = 8 * 1024 * 1024;
 /// How long a stream is kept after its end, and another log after its last event, in milliseconds.
 const TIME_MS: u64 = 5 * 60 * 1000;
+/// How long a stream that has not ended is kept after its last event, in milliseconds.
+const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many logs one session may have.
 const OF_SESSION: i64 = 10_000;
 
@@ -86,7 +88,12 @@ fn state_number(state: LogState) -> i64 {
 }
 
 impl Stored {
-    fn new(connection: &Connection, key: &LogKey, head: Option<Head>) -> Result<Self, StoreError> {
+    fn new(
+        connection: &Connection,
+        key: &LogKey,
+        head: Option<Head>,
+        until: u64,
+    ) -> Result<Self, StoreError> {
         // One that has expired and was not removed yet makes room.
         remove(connection, "key = ?1", &key.to_bytes())?;
         let session = key.session().map(SessionKey::as_bytes);
@@ -97,13 +104,13 @@ impl Stored {
             return Err(StoreError::Full("streams of this session"));
         }
         let sql = "INSERT INTO head (key, session, node, fence, last, reader, pending, state, trimmed, events, bytes, until) \
-             VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, 0, 0, 0, 0, NULL)";
+             VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, 0, 0, 0, 0, ?6)";
         let mut insert = connection.prepare_cached(sql).map_err(failed)?;
         let node = head.as_ref().map(|head| *head.node.as_bytes());
         let fence = head.as_ref().map_or(0, |head| head.fence);
         let pending = head.as_ref().map_or_else(|| Ok("[]".to_owned()), |head| encode(&head.pending))?;
-        let row =
-            insert.insert(params![key.to_bytes(), session, node, to_sql(fence), pending]).map_err(failed)?;
+        let values = params![key.to_bytes(), session, node, to_sql(fence), pending, to_sql(until)];
+        let row = insert.insert(values).map_err(failed)?;
         Ok(Self { row, head, last: 0, trimmed: 0, events: 0, bytes: 0 })
     }
 
@@ -132,16 +139,15 @@ impl Stored {
         Ok(())
     }
 
-    fn write(&self, connection: &Connection, until: Option<u64>) -> Result<(), StoreError> {
+    fn write(&self, connection: &Connection, until: u64) -> Result<(), StoreError> {
         let sql = "UPDATE head SET last = ?2, trimmed = ?3, events = ?4, bytes = ?5, state = ?6, until = ?7 \
              WHERE row = ?1";
         let mut update = connection.prepare_cached(sql).map_err(failed)?;
         let numbers = [self.last, self.trimmed, self.events, self.bytes].map(to_sql);
         let [last, trimmed, events, bytes] = numbers;
         let state = self.head.as_ref().map_or(0, |head| state_number(head.state));
-        let until = until.map(to_sql);
         update
-            .execute(params![self.row, last, trimmed, events, bytes, state, until])
+            .execute(params![self.row, last, trimmed, events, bytes, state, to_sql(until)])
             .map(drop)
             .map_err(failed)
     }
@@ -164,21 +170,32 @@ fn remove(connection: &Connection, which: &str, value: &[u8]) -> Result<(), Stor
     Ok(())
 }
 
+/// Gives streams a time to be removed at that have none, because an older version has made them.
+pub(crate) fn limit_endless(connection: &Connection, now: u64) -> Result<(), StoreError> {
+    let until = to_sql(now.saturating_add(OPEN_MS));
+    connection
+        .execute("UPDATE head SET until = ?1 WHERE until IS NULL", params![until])
+        .map(drop)
+        .map_err(failed)
+}
+
 fn open(at: &mut At<'_>, key: &LogKey, new: NewHead, over: Option<u64>) -> Result<u64, StoreError> {
     let fence = over.unwrap_or(0) + 1;
+    let until = at.now.saturating_add(OPEN_MS);
     let found = find(at.connection, key, at.now)?;
     match (found.as_ref().and_then(|stored| Some((stored.row, stored.head.as_ref()?))), over) {
         (Some((_, head)), _) if head.fence == fence && head.node == new.node => return Ok(fence),
         (Some((row, head)), Some(over)) if head.fence == over && head.state == LogState::Open => {
-            let sql = "UPDATE head SET node = ?2, fence = ?3, pending = ?4 WHERE row = ?1";
+            let sql = "UPDATE head SET node = ?2, fence = ?3, pending = ?4, until = ?5 WHERE row = ?1";
             let mut update = at.connection.prepare_cached(sql).map_err(failed)?;
             let pending = encode(&new.pending)?;
-            update.execute(params![row, new.node.as_bytes(), to_sql(fence), pending]).map_err(failed)?;
+            let values = params![row, new.node.as_bytes(), to_sql(fence), pending, to_sql(until)];
+            update.execute(values).map_err(failed)?;
         }
         (_, Some(_)) => return Err(StoreError::Lost),
         (Some(_), None) => return Err(StoreError::Conflict),
         (None, None) => {
-            Stored::new(at.connection, key, Some(Head::new(new, fence)))?;
+            Stored::new(at.connection, key, Some(Head::new(new, fence)), until)?;
         }
     }
     at.wakes.push(Topic::Log(*key));
@@ -216,8 +233,8 @@ fn append(
     if let Some(head) = &mut stored.head {
         head.state = then;
     }
-    let until = (then != LogState::Open).then(|| at.now.saturating_add(TIME_MS));
-    stored.write(at.connection, until)?;
+    let keep = if then == LogState::Open { OPEN_MS } else { TIME_MS };
+    stored.write(at.connection, at.now.saturating_add(keep))?;
     at.wakes.push(Topic::Log(*key));
     Ok(())
 }
@@ -226,12 +243,13 @@ fn post(at: &mut At<'_>, key: &LogKey, event: &Bytes) -> Result<u64, StoreError>
     let sql = "UPDATE posted SET number = number + 1 RETURNING number";
     let mut next = at.connection.prepare_cached(sql).map_err(failed)?;
     let number = next.query_row([], |row| row.get(0)).map(from_sql).map_err(failed)?;
+    let until = at.now.saturating_add(TIME_MS);
     let mut stored = match find(at.connection, key, at.now)? {
         Some(stored) => stored,
-        None => Stored::new(at.connection, key, None)?,
+        None => Stored::new(at.connection, key, None, until)?,
     };
     stored.push(at.connection, number, event)?;
-    stored.write(at.connection, Some(at.now.saturating_add(TIME_MS)))?;
+    stored.write(at.connection, until)?;
     at.wakes.push(Topic::Log(*key));
     Ok(number)
 }

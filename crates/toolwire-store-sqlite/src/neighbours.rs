@@ -13,7 +13,7 @@ use toolwire_store::{Hub, StoreError, Topic, memory::Clock};
 
 use crate::{
     error::{failed, from_sql, to_sql},
-    topics,
+    log, topics,
 };
 
 /// How often a process looks while others are there.
@@ -128,8 +128,8 @@ impl Neighbours {
     /// Says that this process is there, finds out who else is, and removes what has expired.
     fn beat(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let now = self.clock.now_ms();
-        self.beat_ms = now;
-        let done = self.beat_in_transaction(connection, now);
+        let is_first = std::mem::replace(&mut self.beat_ms, now) == 0;
+        let done = self.beat_in_transaction(connection, now, is_first);
         if !connection.is_autocommit() {
             connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(failed)?;
         }
@@ -137,8 +137,16 @@ impl Neighbours {
         Ok(())
     }
 
-    fn beat_in_transaction(&self, connection: &Connection, now: u64) -> Result<bool, StoreError> {
+    fn beat_in_transaction(
+        &self,
+        connection: &Connection,
+        now: u64,
+        is_first: bool,
+    ) -> Result<bool, StoreError> {
         connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        if is_first {
+            log::limit_endless(connection, now)?;
+        }
         let execute = |sql: &str, time: u64| -> Result<(), StoreError> {
             let mut statement = connection.prepare_cached(sql).map_err(failed)?;
             statement.execute(params![to_sql(time)]).map(drop).map_err(failed)

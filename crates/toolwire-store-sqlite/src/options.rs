@@ -12,7 +12,7 @@ use toolwire_store::{StoreError, memory::Clock};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SqliteOptions {
-    /// The file. Two others lie beside it while it is open.
+    /// The file. Two others lie beside it while it is open, and one from when several processes have it open.
     pub path: PathBuf,
     /// Whether what was acknowledged survives a loss of power. Without it commits do not wait for the disk: what was
     /// written last may be lost then, but not when only the process dies. Default true.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use toolwire_protocol::{RawJson, wire::TaskStatus};
 use toolwire_store::{
-    Entry, KeyId, Life, NodeId, Owner, Quota, SessionKey, StoreError, TaskId, TaskRequest, Token,
+    Entry, KeyId, Life, NodeId, Owner, Quota, SessionKey, StoreError, TaskId, TaskRequest, Token, Topic,
     record::{Phase, Record, Source},
 };
 
@@ -26,27 +26,75 @@ const COLUMNS: &str = "row, id, owner, quota, format, key, tool, revision, versi
      phase, due, floor, works, until, fence, attempt, node, token, lease, lease_until, written, held, parked_at, \
      entries, bytes, open, answered, note, is_error, updated, rev";
 
-/// The tasks for which a condition holds, in its order.
-pub(crate) fn select(
+/// A row that this version cannot read: a newer one may have written it, or it is damaged.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    row: i64,
+    why: StoreError,
+}
+
+impl Unreadable {
+    /// Tells apart what is wrong with one row from what is wrong with the file.
+    pub(crate) fn of(row: i64, why: StoreError) -> Result<Self, StoreError> {
+        if matches!(why, StoreError::Corrupt(_)) { Ok(Self { row, why }) } else { Err(why) }
+    }
+
+    pub(crate) fn warn(&self) {
+        let cause = std::error::Error::source(&self.why).map(ToString::to_string);
+        tracing::warn!(row = self.row, cause, "a task in the store cannot be read");
+    }
+
+    /// Leaves the task to others, without an attempt: nothing but the time at which it is due again is written.
+    pub(crate) fn defer(&self, connection: &Connection, until: u64) -> Result<(), StoreError> {
+        self.warn();
+        let mut update =
+            connection.prepare_cached("UPDATE task SET due = ?2 WHERE row = ?1").map_err(failed)?;
+        update.execute(params![self.row, to_sql(until)]).map(drop).map_err(failed)
+    }
+}
+
+/// Passes the tasks for which a condition holds to `take`, in the order of the condition, for as long as it returns
+/// `true`.
+pub(crate) fn each(
     connection: &Connection,
     condition: &str,
     parameters: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Stored>, StoreError> {
+    mut take: impl FnMut(Result<Stored, Unreadable>) -> bool,
+) -> Result<(), StoreError> {
     let mut statement = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM task WHERE {condition}"))
         .map_err(failed)?;
     let mut rows = statement.query(parameters).map_err(failed)?;
-    let mut stored = Vec::new();
     while let Some(row) = rows.next().map_err(failed)? {
-        stored.push(Stored::read(row)?);
+        let number = row.get("row").map_err(failed)?;
+        let found = match Stored::read(row) {
+            Ok(stored) => Ok(stored),
+            Err(why) => Err(Unreadable::of(number, why)?),
+        };
+        if !take(found) {
+            break;
+        }
     }
-    Ok(stored)
+    Ok(())
+}
+
+/// Returns the first task for which a condition holds.
+pub(crate) fn first(
+    connection: &Connection,
+    condition: &str,
+    parameters: &[&dyn rusqlite::ToSql],
+) -> Result<Option<Stored>, StoreError> {
+    let mut first = None;
+    each(connection, condition, parameters, |found| {
+        first = Some(found);
+        false
+    })?;
+    first.transpose().map_err(|unreadable| unreadable.why)
 }
 
 /// The task with this id, unless it has expired.
 pub(crate) fn find(connection: &Connection, id: &TaskId, now: u64) -> Result<Option<Stored>, StoreError> {
-    let found = select(connection, "id = ?1 AND until > ?2", params![id.as_bytes(), to_sql(now)])?;
-    Ok(found.into_iter().next())
+    first(connection, "id = ?1 AND until > ?2", params![id.as_bytes(), to_sql(now)])
 }
 
 impl Stored {
@@ -153,12 +201,19 @@ impl Stored {
         Ok(journal)
     }
 
-    /// Writes back what may have changed, and what was added to the journal.
+    /// Writes back what may have changed, and what was added to the journal. The request and the journal of a task that
+    /// ends are removed: no run needs them any more, and ended tasks are kept for as long as their callers choose.
     pub(crate) fn write(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let ends = self.record.has_ended() && !self.had_ended;
+        if ends {
+            self.record.strip();
+            self.entries = 0;
+            execute(connection, "DELETE FROM journal WHERE task = ?1", self.row)?;
+        }
         let record = &self.record;
-        let ends = record.has_ended() && !self.had_ended;
         let mut update = connection.prepare_cached(UPDATE).map_err(failed)?;
         let outcome = record.outcome.as_ref().filter(|_| ends).map(encode).transpose()?;
+        let request = ends.then(|| encode(&*record.request)).transpose()?;
         update
             .execute(named_params! {
                 ":row": self.row,
@@ -182,13 +237,14 @@ impl Stored {
                 ":answered": encode(&record.answered)?,
                 ":note": encode(&record.note)?,
                 ":outcome": outcome,
+                ":request": request,
                 ":is_error": record.is_error,
                 ":updated": to_sql(record.updated_ms),
                 ":rev": to_sql(record.rev),
             })
             .map_err(failed)?;
         if ends {
-            count(connection, &record.quota, -1)?;
+            count_down(connection, record.quota.as_bytes())?;
         }
         self.had_ended = record.has_ended();
         self.add_entries(connection)
@@ -210,8 +266,8 @@ impl Stored {
 const UPDATE: &str = "UPDATE task SET phase = :phase, due = :due, floor = :floor, works = :works, until = :until, \
      fence = :fence, attempt = :attempt, node = :node, token = :token, lease = :lease, lease_until = :lease_until, \
      written = :written, held = :held, parked_at = :parked_at, entries = :entries, bytes = :bytes, open = :open, \
-     answered = :answered, note = :note, outcome = coalesce(:outcome, outcome), is_error = :is_error, \
-     updated = :updated, rev = :rev WHERE row = :row";
+     answered = :answered, note = :note, outcome = coalesce(:outcome, outcome), \
+     request = coalesce(:request, request), is_error = :is_error, updated = :updated, rev = :rev WHERE row = :row";
 
 const INSERT: &str = "INSERT INTO task (id, owner, quota, format, key, tool, revision, version, session, request, \
      created, keep, ttl, poll, phase, due, floor, works, until, fence, attempt, node, token, lease, lease_until, written, \
@@ -240,17 +296,59 @@ pub(crate) fn insert(connection: &Connection, id: TaskId, record: Record) -> Res
             to_sql(record.poll_ms),
         ])
         .map_err(failed)?;
-    count(connection, &record.quota, 1)?;
+    count_up(connection, &record.quota)?;
     Stored { row, id, record, entries: 0, had_ended: false }.write(connection)
 }
 
-/// Removes a task with everything that belongs to it.
-pub(crate) fn remove(connection: &Connection, stored: &Stored) -> Result<(), StoreError> {
-    for sql in ["DELETE FROM journal WHERE task = ?1", "DELETE FROM task WHERE row = ?1"] {
-        let mut statement = connection.prepare_cached(sql).map_err(failed)?;
-        statement.execute(params![stored.row]).map_err(failed)?;
+/// As much of a task as its removal needs, so that one that cannot be read is removed as well.
+pub(crate) struct Expired {
+    row: i64,
+    phase: i64,
+    quota: Vec<u8>,
+    id: Vec<u8>,
+    session: Option<Vec<u8>>,
+}
+
+/// Returns up to `limit` tasks that have expired, the earliest first.
+pub(crate) fn expired(connection: &Connection, now: u64, limit: usize) -> Result<Vec<Expired>, StoreError> {
+    let sql = "SELECT row, phase, quota, id, session FROM task WHERE until <= ?1 ORDER BY until LIMIT ?2";
+    let mut select = connection.prepare_cached(sql).map_err(failed)?;
+    let found = select.query_map(params![to_sql(now), to_sql(limit as u64)], |row| {
+        Ok(Expired {
+            row: row.get(0)?,
+            phase: row.get(1)?,
+            quota: row.get(2)?,
+            id: row.get(3)?,
+            session: row.get(4)?,
+        })
+    });
+    found.map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
+}
+
+impl Expired {
+    /// Removes the task with everything that belongs to it.
+    pub(crate) fn remove(&self, connection: &Connection) -> Result<(), StoreError> {
+        execute(connection, "DELETE FROM journal WHERE task = ?1", self.row)?;
+        execute(connection, "DELETE FROM task WHERE row = ?1", self.row)?;
+        // One in a phase that is not known counts as open: a quota that is counted down once too often lets its caller
+        // have one task more, and one that is not counted down has one less for ever.
+        let had_ended = phase(from_sql(self.phase)).is_ok_and(|phase| matches!(phase, Phase::Ended(_)));
+        if had_ended { Ok(()) } else { count_down(connection, &self.quota) }
     }
-    if stored.had_ended { Ok(()) } else { count(connection, &stored.record.quota, -1) }
+
+    /// The topic of the task, unless its id or its session is of an unknown kind.
+    pub(crate) fn topic(&self) -> Option<Topic> {
+        let session = self.session.as_deref().map(array).transpose().ok()?;
+        Some(Topic::Task {
+            id: TaskId::from_bytes(array(&self.id).ok()?),
+            session: session.map(SessionKey::from_bytes),
+        })
+    }
+}
+
+fn execute(connection: &Connection, sql: &str, row: i64) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+    statement.execute(params![row]).map(drop).map_err(failed)
 }
 
 /// How many tasks of a quota have not ended.
@@ -260,14 +358,18 @@ pub(crate) fn open_of(connection: &Connection, quota: &Quota) -> Result<u64, Sto
     Ok(open.map_err(failed)?.map_or(0, from_sql))
 }
 
-fn count(connection: &Connection, quota: &Quota, change: i64) -> Result<(), StoreError> {
-    let sql = "INSERT INTO quota VALUES (?1, ?2) ON CONFLICT DO UPDATE SET open = max(0, open + ?2)";
+fn count_up(connection: &Connection, quota: &Quota) -> Result<(), StoreError> {
+    let sql = "INSERT INTO quota VALUES (?1, 1) ON CONFLICT DO UPDATE SET open = open + 1";
     let mut upsert = connection.prepare_cached(sql).map_err(failed)?;
-    upsert.execute(params![quota.as_bytes(), change]).map_err(failed)?;
-    if change < 0 {
-        let sql = "DELETE FROM quota WHERE id = ?1 AND open <= 0";
-        let mut delete = connection.prepare_cached(sql).map_err(failed)?;
-        delete.execute(params![quota.as_bytes()]).map_err(failed)?;
+    upsert.execute(params![quota.as_bytes()]).map(drop).map_err(failed)
+}
+
+fn count_down(connection: &Connection, quota: &[u8]) -> Result<(), StoreError> {
+    for sql in
+        ["UPDATE quota SET open = open - 1 WHERE id = ?1", "DELETE FROM quota WHERE id = ?1 AND open <= 0"]
+    {
+        let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+        statement.execute(params![quota]).map_err(failed)?;
     }
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::{
     cell::Cell,
-    fs, io,
+    fs,
+    hash::{BuildHasher as _, RandomState},
+    io,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -19,11 +21,18 @@ use crate::{
 /// The migrations, in order. The number of those that were applied is the `user_version` of the file.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
 
-/// How long a write waits for one of another process. Below the time that the renewal of a lease has.
-const BUSY: Duration = Duration::from_secs(2);
+/// How long a write waits for one of another process, which may itself wait for the disk. Below the time that any
+/// operation has.
+const BUSY: Duration = Duration::from_secs(4);
 
-/// How long it waits before it tries again.
-const PAUSE: Duration = Duration::from_micros(500);
+/// How long it waits before it tries again: shorter than the time for which a writer without turns leaves the lock to others.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// How long what can be done later waits for other processes.
+const BRIEF: Duration = Duration::from_millis(100);
+
+/// How large the log of writes may become before the writer waits until it can be shortened.
+pub(crate) const LARGEST_LOG: u64 = 64 * 1024 * 1024;
 
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 64;
@@ -53,7 +62,7 @@ pub(crate) fn open(options: &SqliteOptions) -> Result<Connection, StoreError> {
     }
     let pragmas = format!(
         "PRAGMA synchronous = {sync}; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; \
-         PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16384;"
+         PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = {LARGEST_LOG};"
     );
     connection.execute_batch(&pragmas).map_err(failed)?;
     if let Some(pages) = options.max_pages {
@@ -64,19 +73,41 @@ pub(crate) fn open(options: &SqliteOptions) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Waits a moment for the write of another process, and says whether to try again.
+thread_local! {
+    /// Since when this thread has waited for the write that it waits for.
+    static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// For how long it waits.
+    static PATIENCE: Cell<Duration> = const { Cell::new(BUSY) };
+}
+
+/// Waits a moment for the write of another process, and returns whether to try again.
 ///
 /// The handler of SQLite itself waits longer and longer, up to a tenth of a second. Where several processes write all
 /// the time, whoever has waited longest then has the smallest chance.
 fn wait_for_others(tries: i32) -> bool {
-    thread_local! {
-        static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
-    }
     if tries == 0 {
         SINCE.set(Some(Instant::now()));
     }
-    thread::sleep(PAUSE);
-    SINCE.get().is_some_and(|since| since.elapsed() < BUSY)
+    let waited = SINCE.get().map_or(BUSY, |since| since.elapsed());
+    if waited >= PATIENCE.get() {
+        return false;
+    }
+    thread::sleep(jittered(PAUSE));
+    true
+}
+
+/// From half of the pause to one and a half. One that paused for as long as the others write would find the lock taken each time.
+fn jittered(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(0) % 1024;
+    pause / 2 + pause * u32::try_from(random).unwrap_or_default() / 1024
+}
+
+/// Does something that is better not done than waited for.
+pub(crate) fn briefly<T>(act: impl FnOnce() -> T) -> T {
+    PATIENCE.set(BRIEF);
+    let done = act();
+    PATIENCE.set(BUSY);
+    done
 }
 
 /// Makes the file so that nobody else can read it. SQLite gives the files beside it the same mode.

@@ -13,7 +13,7 @@ use toolwire_store::{
 
 use crate::{
     error::to_sql,
-    row::{self, Stored},
+    row::{self, Stored, Unreadable},
     thread::{At, Threads},
 };
 
@@ -28,7 +28,7 @@ fn create(at: &mut At<'_>, task: NewTask) -> Result<Created, StoreError> {
     let (id, asked, now) = (task.id, task.lease, at.now);
     let lease = asked.map(|lease| Lease { id, fence: 1, token: lease.token });
     // One that has expired and was not removed yet is there, too: its id is not used again.
-    let there = row::select(at.connection, "id = ?1", params![id.as_bytes()])?.into_iter().next();
+    let there = row::first(at.connection, "id = ?1", params![id.as_bytes()])?;
     if let Some(mut stored) = there {
         if stored.record.owner != task.owner || stored.record.has_expired(now) {
             return Err(StoreError::Conflict);
@@ -55,34 +55,75 @@ fn create(at: &mut At<'_>, task: NewTask) -> Result<Created, StoreError> {
 const DUE: &str = "tool = ?1 AND revision = ?2 AND due <= ?3 AND until > ?3 AND format <= ?4 \
      AND (key IS NULL OR instr(?5, ',' || hex(key) || ',') > 0) ORDER BY due, row LIMIT ?6";
 
+/// How long a task that cannot be read is left to others before it is looked at again, in milliseconds.
+const UNREADABLE_MS: u64 = 60_000;
+
+/// How often one claim looks again when it has found nothing but tasks that cannot be read.
+const LOOKS: usize = 16;
+
 fn claim(at: &mut At<'_>, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
+    for _ in 0..LOOKS {
+        let (claimed, unreadable) = claim_readable(at, claim)?;
+        let until = at.now.saturating_add(UNREADABLE_MS);
+        unreadable.iter().try_for_each(|one| one.defer(at.connection, until))?;
+        if !claimed.is_empty() || unreadable.is_empty() {
+            return Ok(claimed);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Claims what can be read of the tasks that are due, and returns the others.
+fn claim_readable(at: &At<'_>, claim: &Claim) -> Result<(Vec<Claimed>, Vec<Unreadable>), StoreError> {
     let keys: Vec<String> =
         claim.keys.iter().map(|key| format!("{:08X}", u32::from_be_bytes(*key.as_bytes()))).collect();
     let keys = format!(",{},", keys.join(","));
     let max = to_sql(claim.max as u64);
-    let mut due = Vec::new();
+    let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     for (tool, revision) in &claim.serves {
         let wanted = params![tool, revision, to_sql(at.now), claim.format, keys, max];
-        due.extend(row::select(at.connection, DUE, wanted)?);
+        row::each(at.connection, DUE, wanted, |found| {
+            match found {
+                Ok(stored) => due.push(stored),
+                Err(one) => unreadable.push(one),
+            }
+            true
+        })?;
     }
     due.sort_by_key(|stored| (stored.record.due_ms, stored.row));
     due.dedup_by_key(|stored| stored.row);
     due.truncate(claim.max);
     let mut claimed = Vec::new();
     for stored in due {
-        let mut stored = stored.with_request(at.connection)?;
+        let row = stored.row;
+        // All is read before anything is written.
+        let whole = stored.with_request(at.connection).and_then(|stored| {
+            let journal = stored.journal(at.connection, 0)?;
+            Ok((stored, journal))
+        });
+        let (mut stored, journal) = match whole {
+            Ok(whole) => whole,
+            Err(why) => {
+                unreadable.push(Unreadable::of(row, why)?);
+                continue;
+            }
+        };
         stored.record.claim(claim, at.now);
         stored.write(at.connection)?;
-        let journal = stored.journal(at.connection, 0)?.into_iter().map(|(entry, _)| entry).collect();
+        let journal = journal.into_iter().map(|(entry, _)| entry).collect();
         claimed.push(stored.record.claimed(stored.id, claim.token, journal, at.now));
     }
-    Ok(claimed)
+    Ok((claimed, unreadable))
 }
 
 fn renew(at: &mut At<'_>, leases: &[Lease], lease: Duration) -> Result<Renewed, StoreError> {
     let mut lost = Vec::new();
     for one in leases {
-        let stored = row::find(at.connection, &one.id, at.now)?;
+        let stored = match row::find(at.connection, &one.id, at.now) {
+            // The run could not write either. The other leases are not held up by it.
+            Err(StoreError::Corrupt(_)) => None,
+            found => found?,
+        };
         let renewed = stored
             .and_then(|mut stored| stored.record.renew(one, milliseconds(lease), at.now).then_some(stored));
         match renewed {
@@ -151,12 +192,21 @@ fn list(
     limit: usize,
 ) -> Result<Vec<TaskHead>, StoreError> {
     const PAGE: &str = "owner = ?1 AND (created, id) < (?2, ?3) AND until > ?4 \
-         ORDER BY created DESC, id DESC LIMIT ?5";
+         ORDER BY created DESC, id DESC";
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
     let (created, id) = after.unwrap_or((u64::MAX, TaskId::from_bytes([u8::MAX; 24])));
-    let wanted =
-        params![owner.to_bytes(), to_sql(created), id.as_bytes(), to_sql(at.now), to_sql(limit as u64)];
-    let page = row::select(at.connection, PAGE, wanted)?;
-    Ok(page.iter().map(|stored| stored.record.head(stored.id, at.now)).collect())
+    let wanted = params![owner.to_bytes(), to_sql(created), id.as_bytes(), to_sql(at.now)];
+    let mut heads = Vec::new();
+    row::each(at.connection, PAGE, wanted, |found| {
+        match found {
+            Ok(stored) => heads.push(stored.record.head(stored.id, at.now)),
+            Err(unreadable) => unreadable.warn(),
+        }
+        heads.len() < limit
+    })?;
+    Ok(heads)
 }
 
 fn revs(at: &At<'_>, ids: &[TaskId]) -> Result<Vec<Option<u64>>, StoreError> {
@@ -178,11 +228,10 @@ fn answers(at: &At<'_>, lease: &Lease) -> Result<Vec<Entry>, StoreError> {
 }
 
 fn sweep(at: &mut At<'_>, limit: usize) -> Result<usize, StoreError> {
-    let wanted = params![to_sql(at.now), to_sql(limit as u64)];
-    let gone = row::select(at.connection, "until <= ?1 ORDER BY until LIMIT ?2", wanted)?;
-    for stored in &gone {
-        row::remove(at.connection, stored)?;
-        at.wakes.push(stored.record.topic(stored.id));
+    let gone = row::expired(at.connection, at.now, limit)?;
+    for task in &gone {
+        task.remove(at.connection)?;
+        at.wakes.extend(task.topic());
     }
     Ok(gone.len())
 }

@@ -35,7 +35,7 @@ impl File {
     }
 
     fn remove(&self) {
-        for end in ["", "-wal", "-shm"] {
+        for end in ["", "-wal", "-shm", "-turn"] {
             let mut name = self.path.clone().into_os_string();
             name.push(end);
             let _ = std::fs::remove_file(name);

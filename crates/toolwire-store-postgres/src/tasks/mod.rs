@@ -1,9 +1,12 @@
 //! Tasks. An operation locks the row, applies the rules that all stores share, and writes the row back: whoever waited for
 //! the lock sees what the other has written. A claim reads the journals with a statement of their own, after the locks:
-//! in one, an entry that was committed between its snapshot and its lock would be missing.
+//! in one, an entry that was committed between its snapshot and its lock would be missing. It writes nothing before it has
+//! read everything.
 
+mod claim;
 mod operations;
 mod row;
+mod save;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +19,8 @@ use toolwire_store::{
 pub(crate) use row::{exact, signed, unsigned};
 
 use crate::connection::Connections;
-use operations::{
-    AnswerTask, AnswersOf, CancelTask, ClaimTasks, CreateTask, ListTasks, RenewLeases, RevsOf, Sweep, View,
-    Write,
-};
+use claim::{ClaimTasks, RenewLeases, Sweep};
+use operations::{AnswerTask, AnswersOf, CancelTask, CreateTask, ListTasks, RevsOf, View, Write};
 
 /// How many tasks one call removes.
 const SWEPT: usize = 500;

@@ -1,41 +1,37 @@
 //! A task as a row, and back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
-use toolwire_protocol::wire::TaskStatus;
+use toolwire_protocol::{RawJson, Version, wire::TaskStatus};
 use toolwire_store::{
-    KeyId, Life, NodeId, OpenQuestion, Owner, Quota, StoreError, TaskNote, Token,
+    KeyId, Life, NodeId, OpenQuestion, Owner, Quota, StoreError, TaskId, TaskNote, TaskRequest,
     record::{Phase, Record},
 };
 
 use crate::connection::Failed;
 
-/// What is read of a task, in the order of [`record`].
+/// The columns that [`record`] reads. The request is not among them: it may have megabytes, and only claims need it.
 macro_rules! columns {
     () => {
-        "owner, quota, format, key, created_ms, due_ms, state, request, outcome"
+        "id, owner, quota, format, key, tool, session, created_ms, due_ms, phase, fence, token, attempt, lease_ms, \
+         lease_until_ms, rev, details, outcome"
     };
 }
 pub(super) use columns;
 
-/// All that changes with most writes. Names may be added, with a default, and never removed.
+/// The part of a task that no statement looks into. Names may be added, with a default, and never removed.
 #[derive(Serialize, Deserialize)]
-pub(super) struct State {
-    phase: String,
+pub(super) struct Details {
     keep_ms: u64,
     ttl_ms: u64,
     floor_ms: u64,
     works: bool,
     until_ms: u64,
-    fence: u64,
-    attempt: u32,
     entries: usize,
     node: Option<NodeId>,
-    token: Option<Token>,
-    lease_ms: u64,
-    lease_until_ms: u64,
     written: u64,
     held: bool,
     parked_at: usize,
@@ -46,26 +42,19 @@ pub(super) struct State {
     is_error: bool,
     poll_ms: u64,
     updated_ms: u64,
-    rev: u64,
 }
 
-impl State {
+impl Details {
     /// The text that is stored.
     pub(super) fn text(record: &Record) -> Result<String, StoreError> {
-        let state = Self {
-            phase: phase_text(record.phase).to_owned(),
+        let details = Self {
             keep_ms: record.life.keep_ms,
             ttl_ms: record.life.ttl_ms,
             floor_ms: record.life.floor_ms,
             works: record.life.works,
             until_ms: record.life.until_ms,
-            fence: record.fence,
-            attempt: record.attempt,
             entries: record.entries,
             node: record.node,
-            token: record.token,
-            lease_ms: record.lease_ms,
-            lease_until_ms: record.lease_until_ms,
             written: record.written,
             held: record.held,
             parked_at: record.parked_at,
@@ -76,13 +65,12 @@ impl State {
             is_error: record.is_error,
             poll_ms: record.poll_ms,
             updated_ms: record.updated_ms,
-            rev: record.rev,
         };
-        serde_json::to_string(&state).map_err(StoreError::corrupt)
+        serde_json::to_string(&details).map_err(StoreError::corrupt)
     }
 }
 
-fn phase_text(phase: Phase) -> &'static str {
+pub(super) fn phase_text(phase: Phase) -> &'static str {
     match phase {
         Phase::Ready => "ready",
         Phase::Leased => "leased",
@@ -107,50 +95,61 @@ fn phase(text: &str) -> Result<Phase, StoreError> {
     })
 }
 
-/// The task of a row, whose columns begin at `first`.
-pub(super) fn record(row: &Row, first: usize) -> Result<Record, Failed> {
-    let text = |index: usize| row.try_get::<_, &str>(first + index);
-    let bytes = |index: usize| row.try_get::<_, &[u8]>(first + index);
-    let state: State = serde_json::from_str(text(6)?).map_err(StoreError::corrupt)?;
-    let outcome = match row.try_get::<_, Option<&str>>(first + 8)? {
-        Some(outcome) => Some(serde_json::from_str(outcome).map_err(StoreError::corrupt)?),
-        None => None,
-    };
-    let mut life =
-        Life::new(unsigned(row.try_get(first + 4)?), std::time::Duration::ZERO, std::time::Duration::ZERO);
-    (life.keep_ms, life.ttl_ms, life.floor_ms) = (state.keep_ms, state.ttl_ms, state.floor_ms);
-    (life.works, life.until_ms) = (state.works, state.until_ms);
-    let key = row.try_get::<_, Option<&[u8]>>(first + 3)?;
+/// The id of a row.
+pub(super) fn id(row: &Row) -> Result<TaskId, Failed> {
+    Ok(TaskId::from_bytes(exact(row.try_get("id")?)?))
+}
+
+/// The task of a row with the [`columns`]. Of its request it has the tool and the session alone.
+pub(super) fn record(row: &Row) -> Result<Record, Failed> {
+    let number = |name: &str| row.try_get::<_, i64>(name).map(unsigned);
+    let details: Details = serde_json::from_str(row.try_get("details")?).map_err(StoreError::corrupt)?;
+    let outcome = row.try_get::<_, Option<&str>>("outcome")?;
+    let outcome = outcome.map(serde_json::from_str).transpose().map_err(StoreError::corrupt)?;
+    let mut life = Life::new(number("created_ms")?, Duration::ZERO, Duration::ZERO);
+    (life.keep_ms, life.ttl_ms, life.floor_ms) = (details.keep_ms, details.ttl_ms, details.floor_ms);
+    (life.works, life.until_ms) = (details.works, details.until_ms);
+    let token = row.try_get::<_, Option<&str>>("token")?;
+    let owner = Owner::from_bytes(row.try_get("owner")?);
     Ok(Record {
-        owner: Owner::from_bytes(bytes(0)?).ok_or_else(|| StoreError::corrupt("an owner that is unknown"))?,
-        quota: Quota::from_bytes(exact(bytes(1)?)?),
-        format: u32::try_from(row.try_get::<_, i64>(first + 2)?).unwrap_or(u32::MAX),
-        key: key.map(exact).transpose()?.map(KeyId::from_bytes),
-        request: Arc::new(serde_json::from_str(text(7)?).map_err(StoreError::corrupt)?),
-        phase: phase(&state.phase)?,
-        due_ms: row.try_get::<_, Option<i64>>(first + 5)?.map(unsigned),
+        owner: owner.ok_or_else(|| StoreError::corrupt("an owner that is unknown"))?,
+        quota: Quota::from_bytes(exact(row.try_get("quota")?)?),
+        format: u32::try_from(row.try_get::<_, i64>("format")?).unwrap_or(u32::MAX),
+        key: row.try_get::<_, Option<&[u8]>>("key")?.map(exact).transpose()?.map(KeyId::from_bytes),
+        request: Arc::new(outline(row)?),
+        phase: phase(row.try_get("phase")?)?,
+        due_ms: row.try_get::<_, Option<i64>>("due_ms")?.map(unsigned),
         life,
-        fence: state.fence,
-        attempt: state.attempt,
+        fence: number("fence")?,
+        attempt: u32::try_from(row.try_get::<_, i64>("attempt")?).unwrap_or(u32::MAX),
         added: Vec::new(),
-        entries: state.entries,
-        node: state.node,
-        token: state.token,
-        lease_ms: state.lease_ms,
-        lease_until_ms: state.lease_until_ms,
-        written: state.written,
-        held: state.held,
-        parked_at: state.parked_at,
-        journal_bytes: state.journal_bytes,
-        open: state.open,
-        answered: state.answered,
-        note: state.note,
+        entries: details.entries,
+        node: details.node,
+        token: token.map(str::parse).transpose().map_err(StoreError::corrupt)?,
+        lease_ms: number("lease_ms")?,
+        lease_until_ms: number("lease_until_ms")?,
+        written: details.written,
+        held: details.held,
+        parked_at: details.parked_at,
+        journal_bytes: details.journal_bytes,
+        open: details.open,
+        answered: details.answered,
+        note: details.note,
         outcome,
-        is_error: state.is_error,
-        poll_ms: state.poll_ms,
-        updated_ms: state.updated_ms,
-        rev: state.rev,
+        is_error: details.is_error,
+        poll_ms: details.poll_ms,
+        updated_ms: details.updated_ms,
+        rev: number("rev")?,
     })
+}
+
+/// The parts of a request that are known without reading it.
+fn outline(row: &Row) -> Result<TaskRequest, Failed> {
+    let null = RawJson::from(&serde_json::Value::Null);
+    let mut request = TaskRequest::new(row.try_get::<_, &str>("tool")?, Version::LATEST, null);
+    let session = row.try_get::<_, Option<&str>>("session")?;
+    request.session = session.map(str::parse).transpose().map_err(StoreError::corrupt)?;
+    Ok(request)
 }
 
 /// As many bytes as an id has.

@@ -3,12 +3,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod frozen;
+mod hosts;
+mod kit;
 mod own;
+mod schema;
+mod unreadable;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio_postgres::{Client, NoTls};
 use toolwire_store::Store;
 use toolwire_testkit::store::contract::{Backend, Cut};
 use toolwire_testkit::tcp_faults::{Fault, FaultyTcp};
@@ -22,6 +28,8 @@ pub(crate) struct Postgres {
     url: String,
     /// The same without a proxy.
     direct: String,
+    /// The schema of the store.
+    schema: String,
 }
 
 impl Postgres {
@@ -35,7 +43,16 @@ impl Postgres {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
         let name = format!("t{}_{now}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let url = format!("{login}@{}/{database}?sslmode=disable&schema={name}", proxy.address());
-        Self { proxy, url, direct: format!("{login}@{address}/{database}?schema={name}") }
+        Self { proxy, url, direct: format!("{login}@{address}/{database}?schema={name}"), schema: name }
+    }
+
+    /// A session in the schema, without the store.
+    pub(crate) async fn raw(&self) -> Client {
+        let (url, _) = self.direct.split_once('?').unwrap();
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(&format!("SET search_path = {}", self.schema)).await.unwrap();
+        client
     }
 
     pub(crate) async fn direct(&self) -> Store {

@@ -2,32 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use toolwire_protocol::{RawJson, Version};
-use toolwire_store::{
-    Advance, Finish, NewLease, NewTask, NodeId, Outcome, Owner, Quota, StoreError, TaskId, TaskNote,
-    TaskRequest, Token, Wake,
-};
+use toolwire_store::{Advance, StoreError, TaskNote, Wake};
 use toolwire_testkit::{store::contract::within, tcp_faults::Fault};
 
 use super::Postgres;
-
-const LEASE: Duration = Duration::from_secs(20);
-
-fn new_task(number: u64) -> NewTask {
-    let mut id = [0; 24];
-    id[..8].copy_from_slice(&number.to_be_bytes());
-    let request = TaskRequest::new("report", Version::LATEST, RawJson::parse("{}").unwrap());
-    let mut task =
-        NewTask::new(TaskId::from_bytes(id), Owner::Local(None), Quota::from_bytes([1; 32]), request);
-    task.limit = 1_000_000;
-    let token = Token::from_bytes([7; 16]);
-    task.lease = Some(NewLease { node: NodeId::from_bytes([1; 8]), token, lease: LEASE });
-    task
-}
-
-fn outcome() -> Advance {
-    Advance::Finish(Finish::new(Outcome::Result(RawJson::parse("{\"content\":[]}").unwrap())))
-}
+use super::kit::{new_task, outcome};
 
 fn cause(error: &StoreError) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();

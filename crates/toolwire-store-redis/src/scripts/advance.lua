@@ -54,13 +54,11 @@ function steps.park()
   local limit = beyond(t, entries)
   if limit then return limit end
   push(t, entries)
-  local open, answered, seen = {}, {}, {}
+  local open, seen = {}, {}
   for i = 12, 11 + asked * 2, 2 do
     local key = ARGV[i]
-    local place = redis.call('HGET', P .. 't:' .. t.id, 'w:' .. key)
-    if place then
-      answered[#answered + 1] = place
-    elseif not seen[key] then
+    local is_answered = redis.call('HEXISTS', P .. 't:' .. t.id, 'w:' .. key) == 1
+    if not is_answered and not seen[key] then
       seen[key] = true
       open[#open + 1], open[#open + 2] = key, ARGV[i + 1]
     end
@@ -68,8 +66,7 @@ function steps.park()
   set_open(t, open)
   note(ARGV[10])
   tell()
-  -- What was answered before the run could ask for it is told to it as well.
-  t.hd, t.ai = hold and 1 or 0, table.concat(answered, ',')
+  t.hd = hold and 1 or 0
   if hold then
     waits_or_works(t, #open)
     due_after_lease(t)
@@ -110,6 +107,6 @@ end
 local limit = steps[what]()
 if limit then return { 'large', limit } end
 t.n, t.nr = n, t.rv
-save(t, 'st', 's', 'hd', 'u', 'fl', 'wk', 'un', 'rv', 'at', 'n', 'nr', 'ai', 'jb', 'jc', 'op', 'ie', 'nt')
+save(t, 'st', 's', 'hd', 'u', 'fl', 'wk', 'un', 'rv', 'at', 'n', 'nr', 'jb', 'jc', 'op', 'ie', 'nt')
 if #topics > 0 then publish(table.concat(topics, ' ')) end
 return { 'ok', t.rv }

@@ -24,7 +24,8 @@ local function load(id)
   if not values[1] then return nil end
   local t = { id = id }
   for i, name in ipairs(FIELDS) do t[name] = values[i] or '' end
-  for _, name in ipairs(NUMBERS) do t[name] = tonumber(t[name]) end
+  -- One that is damaged must not end a script that others wait for.
+  for _, name in ipairs(NUMBERS) do t[name] = tonumber(t[name]) or 0 end
   if t.un <= now then return nil end
   return t
 end

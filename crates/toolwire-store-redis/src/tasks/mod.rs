@@ -29,6 +29,15 @@ const SWEPT: usize = 500;
 /// How many tasks one call lists.
 const LISTED: usize = 1000;
 
+/// How many tasks one script looks at for a list, because no other client is served meanwhile.
+const LOOKED_AT: u64 = 1000;
+
+/// How many such scripts one list takes. What they look at in vain they do not meet again.
+const LOOKS: usize = 100;
+
+/// How long a task that this version cannot read is left to others before it is claimed again.
+const UNREADABLE: Duration = Duration::from_secs(60);
+
 /// Tasks in Redis.
 pub(crate) struct RedisTasks {
     connections: Arc<Connections>,
@@ -49,6 +58,8 @@ struct Scripts {
     claim: Script,
     renew: Script,
     advance: Script,
+    end: Script,
+    unclaim: Script,
     answers: Script,
     answer: Script,
     cancel: Script,
@@ -63,12 +74,14 @@ impl Scripts {
             list: script!("common", "tasks", "list"),
             revs: script!("common", "revs"),
             claim: script!("common", "tasks", "claim"),
-            renew: script!("common", "tasks", "renew"),
+            renew: script!(at maxmemory: "common", "tasks", "renew"),
             advance: script!("common", "tasks", "advance"),
+            end: script!(at maxmemory: "common", "tasks", "advance"),
+            unclaim: script!(at maxmemory: "common", "tasks", "unclaim"),
             answers: script!("common", "tasks", "answers"),
             answer: script!("common", "tasks", "answer"),
-            cancel: script!("common", "tasks", "cancel"),
-            sweep: script!("common", "tasks", "sweep"),
+            cancel: script!(at maxmemory: "common", "tasks", "cancel"),
+            sweep: script!(at maxmemory: "common", "tasks", "sweep"),
         }
     }
 }
@@ -90,6 +103,18 @@ impl RedisTasks {
 
     async fn reply(&self, call: Call<'_>) -> Result<Reply, StoreError> {
         Reply::of(self.run(call).await?)
+    }
+
+    /// Leaves tasks that this version cannot read to others, without an attempt.
+    async fn give_back(&self, unreadable: &[Lease]) {
+        if unreadable.is_empty() {
+            return;
+        }
+        let call = self.call(&self.scripts.unclaim).number(milliseconds(UNREADABLE));
+        if let Err(error) = self.run(call.each(unreadable, with_lease)).await {
+            // Then their leases run out, and the claim has been an attempt.
+            tracing::warn!(%error, "tasks that cannot be read could not be given back");
+        }
     }
 
     fn new_task(&self, task: &NewTask) -> Result<Call<'_>, StoreError> {
@@ -148,17 +173,28 @@ impl TaskStore for RedisTasks {
         limit: usize,
     ) -> Op<'a, Vec<TaskHead>> {
         Box::pin(async move {
-            if limit == 0 {
-                return Ok(Vec::new());
+            let limit = limit.min(LISTED);
+            let (mut heads, mut looks) = (Vec::new(), 0);
+            let mut after = after.map(|(moment, id)| (moment, hex(id.as_bytes())));
+            while heads.len() < limit && looks < LOOKS {
+                looks += 1;
+                let call = self.call(&self.scripts.list).text(hex(&owner.to_bytes()));
+                let call = call.number((limit - heads.len()) as u64).number(LOOKED_AT);
+                let call = match after {
+                    Some((moment, id)) => call.number(moment).text(id),
+                    None => call.text("").text(""),
+                };
+                let mut reply = self.reply(call).await?;
+                let mut found = reply.list()?;
+                let read = (0..found.left()).map(|_| read::head(found.list()?));
+                heads.extend(read.filter_map(|head| head.inspect_err(warn_unreadable).ok()));
+                let mut place = reply.list()?;
+                if place.left() == 0 {
+                    break;
+                }
+                after = Some((place.number()?, place.text()?));
             }
-            let call =
-                self.call(&self.scripts.list).text(hex(&owner.to_bytes())).number(limit.min(LISTED) as u64);
-            let call = match after {
-                Some((moment, id)) => call.number(moment).text(hex(id.as_bytes())),
-                None => call.text("").text(""),
-            };
-            let mut reply = self.reply(call).await?;
-            (0..reply.left()).map(|_| read::head(reply.list()?)).collect()
+            Ok(heads)
         })
     }
 
@@ -181,20 +217,26 @@ impl TaskStore for RedisTasks {
                 .number(milliseconds(claim.lease))
                 .number(claim.max as u64)
                 .number(CLAIM_BYTES)
+                .number(milliseconds(UNREADABLE))
                 .each(due_indexes(claim), Call::text);
             let mut reply = self.reply(call).await?;
             let now_ms = reply.number()?;
             let mut tasks = reply.list()?;
-            let read = (0..tasks.left()).map(|_| read::claimed(tasks.list()?, claim.token, now_ms));
-            // Its lease runs out, and perhaps somebody else can read it. The others are not held up by it.
-            let readable = |task: &Result<_, StoreError>| match task {
-                Err(error) => {
-                    tracing::warn!(%error, cause = ?std::error::Error::source(error), "a task cannot be read");
-                    false
+            let (mut claimed, mut unreadable) = (Vec::new(), Vec::new());
+            while tasks.left() > 0 {
+                let mut task = tasks.list()?;
+                let lease =
+                    Lease { id: read::task_id(&task.text()?)?, fence: task.number()?, token: claim.token };
+                match read::claimed(task, lease, now_ms) {
+                    Ok(task) => claimed.push(task),
+                    Err(error) => {
+                        warn_unreadable(&error);
+                        unreadable.push(lease);
+                    }
                 }
-                Ok(_) => true,
-            };
-            read.filter(readable).collect()
+            }
+            self.give_back(&unreadable).await;
+            Ok(claimed)
         })
     }
 
@@ -211,7 +253,11 @@ impl TaskStore for RedisTasks {
     fn advance<'a>(&'a self, lease: &'a Lease, n: u64, step: Advance) -> Op<'a, u64> {
         Box::pin(async move {
             step.check()?;
-            let call = with_lease(self.call(&self.scripts.advance), lease).number(n);
+            let script = match step {
+                Advance::Finish(_) | Advance::Release => &self.scripts.end,
+                _ => &self.scripts.advance,
+            };
+            let call = with_lease(self.call(script), lease).number(n);
             let mut reply = self.reply(with_step(call, &step)?).await?;
             decided(&mut reply)?;
             reply.number()
@@ -289,6 +335,11 @@ fn decided(reply: &mut Reply) -> Result<bool, StoreError> {
         }),
         _ => Err(unexpected("a decision")),
     }
+}
+
+fn warn_unreadable(error: &StoreError) {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    tracing::warn!(cause, "a task in the store cannot be read");
 }
 
 fn with_lease<'a>(call: Call<'a>, lease: &Lease) -> Call<'a> {

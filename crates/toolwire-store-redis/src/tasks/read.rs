@@ -3,7 +3,6 @@
 use toolwire_protocol::wire::TaskStatus;
 use toolwire_store::{
     Claimed, KeyId, Lease, OpenQuestion, Owner, SessionKey, StoreError, TaskHead, TaskId, TaskNote, TaskView,
-    Token,
     hex::{decode, decode_exact},
 };
 
@@ -61,13 +60,11 @@ pub(super) fn view(mut reply: Reply) -> Result<TaskView, StoreError> {
     Ok(TaskView::new(head, open, outcome))
 }
 
-pub(super) fn claimed(mut reply: Reply, token: Token, now_ms: u64) -> Result<Claimed, StoreError> {
-    let fence = reply.number()?;
+pub(super) fn claimed(mut reply: Reply, lease: Lease, now_ms: u64) -> Result<Claimed, StoreError> {
     let owner = decode(&reply.text()?).and_then(|owner| Owner::from_bytes(&owner));
     let owner = owner.ok_or_else(|| unexpected("an owner"))?;
     let head = head(reply.list()?)?;
     let request = serde_json::from_slice(&reply.bytes()?).map_err(StoreError::corrupt)?;
-    let lease = Lease { id: head.id, fence, token };
     let mut claimed = Claimed::new(lease, owner, head, request, now_ms);
     claimed.format = u32::try_from(reply.number()?).map_err(|_| unexpected("a format"))?;
     let key = reply.text()?;

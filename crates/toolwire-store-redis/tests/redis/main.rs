@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod alone;
 mod own;
 
 use std::net::SocketAddr;
@@ -39,6 +40,13 @@ impl Redis {
 
     pub(crate) async fn direct(&self) -> Store {
         toolwire_store_redis::open(&self.direct).await.unwrap()
+    }
+
+    /// A connection to the server, past the store, and how the keys of the store begin.
+    pub(crate) async fn keys(&self) -> (redis::aio::MultiplexedConnection, String) {
+        let (url, name) = self.direct.split_once("?name=").unwrap();
+        let client = redis::Client::open(url).unwrap();
+        (client.get_multiplexed_async_connection().await.unwrap(), format!("tw:{{{name}}}:"))
     }
 
     pub(crate) async fn open(&self) -> Store {

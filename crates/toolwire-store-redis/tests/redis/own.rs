@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use toolwire_protocol::{RawJson, Version};
 use toolwire_store::{
-    Advance, Finish, NewLease, NewTask, NodeId, Outcome, Owner, Quota, StoreError, TaskId, TaskNote,
-    TaskRequest, Token, Wake,
+    Advance, Answer, Claim, Finish, NewLease, NewTask, NodeId, OpenQuestion, Outcome, Owner, Park, Quota,
+    StoreError, TaskId, TaskRequest, Token, Wake, hex,
 };
 use toolwire_testkit::{store::contract::within, tcp_faults::Fault};
 
 use super::Redis;
 
-const LEASE: Duration = Duration::from_secs(20);
+pub(super) const LEASE: Duration = Duration::from_secs(20);
 
-fn new_task(number: u64) -> NewTask {
+pub(super) fn new_task(number: u64) -> NewTask {
     let mut id = [0; 24];
     id[..8].copy_from_slice(&number.to_be_bytes());
     let request = TaskRequest::new("report", Version::LATEST, RawJson::parse("{}").unwrap());
@@ -25,11 +25,11 @@ fn new_task(number: u64) -> NewTask {
     task
 }
 
-fn outcome() -> Advance {
+pub(super) fn outcome() -> Advance {
     Advance::Finish(Finish::new(Outcome::Result(RawJson::parse("{\"content\":[]}").unwrap())))
 }
 
-fn cause(error: &StoreError) -> String {
+pub(super) fn cause(error: &StoreError) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     format!("{error} {error:?} {source}")
 }
@@ -57,9 +57,10 @@ async fn a_reply_that_is_lost_does_no_harm() {
     let task = new_task(1);
     let lease = store.tasks().create(task.clone()).await.unwrap().lease.unwrap();
     // So that the server knows the script: otherwise the answer that is lost would be that it does not.
-    store.tasks().advance(&lease, 1, Advance::Note(TaskNote::default())).await.unwrap();
+    let other = store.tasks().create(new_task(2)).await.unwrap().lease.unwrap();
+    store.tasks().advance(&other, 1, outcome()).await.unwrap();
     redis.proxy.set(Fault::NoReplies);
-    let ended = within(Duration::from_secs(6), store.tasks().advance(&lease, 2, outcome())).await;
+    let ended = within(Duration::from_secs(6), store.tasks().advance(&lease, 1, outcome())).await;
     let error = ended.expect("every call ends within 5 s").unwrap_err();
     assert!(error.is_unavailable(), "{error:?}");
     redis.proxy.set(Fault::None);
@@ -67,7 +68,7 @@ async fn a_reply_that_is_lost_does_no_harm() {
         store.tasks().view(&task.owner, &task.id).await.unwrap().unwrap().outcome.is_some(),
         "it was written"
     );
-    store.tasks().advance(&lease, 2, outcome()).await.unwrap();
+    store.tasks().advance(&lease, 1, outcome()).await.unwrap();
 }
 
 #[tokio::test]
@@ -86,6 +87,138 @@ async fn a_connection_that_is_cut_is_made_again_and_tells_of_a_gap() {
         while next(&mut wakes).await != Wake::Gap {}
         assert!(store.tasks().view(&task.owner, &task.id).await.unwrap().is_some());
     }
+}
+
+/// A task that is ready.
+fn ready(number: u64) -> NewTask {
+    let mut task = new_task(number);
+    task.lease = None;
+    task
+}
+
+fn claim(max: usize) -> Claim {
+    let (node, token) = (NodeId::from_bytes([3; 8]), Token::from_bytes([4; 16]));
+    Claim::new(node, token, vec![("report".to_owned(), 1)], max, LEASE)
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_read_is_left_to_others_without_an_attempt() {
+    let redis = Redis::new().await;
+    let store = redis.open().await;
+    let (mut keys, prefix) = redis.keys().await;
+    let key = |task: &NewTask| format!("{prefix}t:{}", hex::encode(task.id.as_bytes()));
+    let (torn, without, odd, readable) = (ready(1), ready(2), ready(3), ready(4));
+    for task in [&torn, &without, &odd, &readable] {
+        store.tasks().create(task.clone()).await.unwrap();
+    }
+    let mut set = async |task: &NewTask, field: &str, value: &str| {
+        let () =
+            redis::cmd("HSET").arg(key(task)).arg(field).arg(value).query_async(&mut keys).await.unwrap();
+    };
+    set(&torn, "rq", "{").await;
+    set(&odd, "s", "resting").await;
+    let (mut keys, _) = redis.keys().await;
+    let () = redis::cmd("HDEL").arg(key(&without)).arg("rq").query_async(&mut keys).await.unwrap();
+
+    let claimed = store.tasks().claim(&claim(10)).await.unwrap();
+    assert_eq!(claimed.iter().map(|claimed| claimed.lease.id).collect::<Vec<_>>(), [readable.id]);
+    assert!(store.tasks().claim(&claim(10)).await.unwrap().is_empty(), "they are due later");
+    for task in [&torn, &without, &odd] {
+        let state: (String, u32) =
+            redis::cmd("HMGET").arg(key(task)).arg(&["st", "at"]).query_async(&mut keys).await.unwrap();
+        assert_eq!(state, ("r".to_owned(), 0));
+    }
+    let listed = store.tasks().list(&readable.owner, None, 3).await.unwrap();
+    assert_eq!(listed.len(), 3, "all but the one of an unknown status");
+
+    // When it can be read again and is due, it is given like any other.
+    set(&torn, "rq", &serde_json::to_string(&torn.request).unwrap()).await;
+    let due = format!("{prefix}due:report:1:1:");
+    let () = redis::cmd("ZADD")
+        .arg(due)
+        .arg(0)
+        .arg(hex::encode(torn.id.as_bytes()))
+        .query_async(&mut keys)
+        .await
+        .unwrap();
+    let again = store.tasks().claim(&claim(10)).await.unwrap().pop().unwrap();
+    assert_eq!((again.lease.id, again.attempt), (torn.id, 1));
+}
+
+#[tokio::test]
+async fn a_value_that_was_taken_can_be_read_again_however_deep_it_is() {
+    let store = Redis::new().await.direct().await;
+    let lease = store.tasks().create(new_task(1)).await.unwrap().lease.unwrap();
+    let mut deep = serde_json::Value::Null;
+    for _ in 0..130 {
+        deep = serde_json::Value::Array(vec![deep]);
+    }
+    let deep = RawJson::of(&deep).unwrap();
+    store.tasks().advance(&lease, 1, Advance::Record(vec![deep.clone()])).await.unwrap();
+    store.tasks().advance(&lease, 2, Advance::Release).await.unwrap();
+    let claimed = store.tasks().claim(&claim(1)).await.unwrap().pop().unwrap();
+    assert_eq!(claimed.journal, [deep]);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_while_a_held_run_parks_again_is_told_to_it() {
+    let store = Redis::new().await.direct().await;
+    let tasks = store.tasks();
+    let entry = |key: &str| RawJson::of(key).unwrap();
+    let asking = |keys: &[&str]| {
+        let mut park = Park::default();
+        park.hold = true;
+        park.open =
+            keys.iter().map(|key| OpenQuestion { key: (*key).to_owned(), question: entry(key) }).collect();
+        Advance::Park(park)
+    };
+    let task = new_task(1);
+    let lease = tasks.create(task.clone()).await.unwrap().lease.unwrap();
+    tasks.advance(&lease, 1, asking(&["a", "b"])).await.unwrap();
+    for key in ["a", "b"] {
+        let answer = Answer { key: key.to_owned(), entry: entry(key) };
+        tasks.answer(&task.owner, &lease.id, vec![answer]).await.unwrap();
+    }
+    tasks.advance(&lease, 2, asking(&["b", "c"])).await.unwrap();
+    assert_eq!(tasks.answers(&lease).await.unwrap(), [entry("a"), entry("b")]);
+    tasks.advance(&lease, 3, Advance::Release).await.unwrap();
+    let run = tasks.claim(&claim(1)).await.unwrap().pop().unwrap();
+    assert!(tasks.answers(&run.lease).await.unwrap().is_empty(), "it was given them by the claim");
+}
+
+#[tokio::test]
+async fn a_list_looks_at_what_has_expired_once() {
+    const EXPIRED: u64 = 1100;
+    let redis = Redis::new().await;
+    let store = redis.direct().await;
+    let (mut keys, prefix) = redis.keys().await;
+    let mut last = 0;
+    for number in 1..=3 {
+        last = store.tasks().create(ready(number)).await.unwrap().view.head.created_ms;
+    }
+    // They have to be newer, to come first.
+    let created = async {
+        while store.tasks().renew(&[], LEASE).await.unwrap().now_ms <= last {}
+        for number in 4..4 + EXPIRED {
+            let mut task = ready(number);
+            (task.keep, task.ttl) = (Duration::from_millis(1), Duration::from_millis(1));
+            store.tasks().create(task).await.unwrap();
+        }
+        let now = store.tasks().renew(&[], LEASE).await.unwrap().now_ms;
+        while store.tasks().renew(&[], LEASE).await.unwrap().now_ms <= now + 1 {}
+    };
+    tokio::time::timeout(Duration::from_secs(60), created)
+        .await
+        .expect("the time of the store does not pass");
+    let owner = ready(1).owner;
+    let index = format!("{prefix}o:{}", hex::encode(&owner.to_bytes()));
+    let mut indexed: u64 = redis::cmd("ZCARD").arg(&index).query_async(&mut keys).await.unwrap();
+    assert_eq!(indexed, EXPIRED + 3);
+    assert_eq!(store.tasks().list(&owner, None, 3).await.unwrap().len(), 3);
+    indexed = redis::cmd("ZCARD").arg(&index).query_async(&mut keys).await.unwrap();
+    assert_eq!(indexed, 3);
+    let swept = store.tasks().sweep(500).await.unwrap();
+    assert_eq!(swept, 500, "they are still removed");
 }
 
 /// Not a test of speed: it prints what it has measured.

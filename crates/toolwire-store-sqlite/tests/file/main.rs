@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "what does not hold here is a failed test")]
 
+mod kept;
+mod unreadable;
+mod writers;
+
 use std::{
     collections::HashSet,
     error::Error,
@@ -42,6 +46,27 @@ impl Folder {
     async fn open(&self) -> Store {
         open_with(SqliteOptions::new(self.file())).await.unwrap()
     }
+
+    async fn open_at(&self, clock: impl Clock + 'static) -> Store {
+        let mut options = SqliteOptions::new(self.file());
+        options.clock = Arc::new(clock);
+        open_with(options).await.unwrap()
+    }
+}
+
+/// Looks again and again until something holds, for a minute at most.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect(what);
+}
+
+fn claim(max: usize) -> Claim {
+    let (node, token) = (NodeId::from_bytes([3; 8]), Token::from_bytes([4; 16]));
+    Claim::new(node, token, vec![("report".to_owned(), 1)], max, LEASE)
 }
 
 impl Drop for Folder {
@@ -91,14 +116,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
         lease.id
     };
     let store = folder.open().await;
-    let claim = Claim::new(
-        NodeId::from_bytes([3; 8]),
-        Token::from_bytes([4; 16]),
-        vec![("report".to_owned(), 1)],
-        10,
-        LEASE,
-    );
-    let claimed = store.tasks().claim(&claim).await.unwrap();
+    let claimed = store.tasks().claim(&claim(10)).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert_eq!((claimed[0].lease.id, claimed[0].lease.fence), (id, 2));
     assert_eq!(claimed[0].journal, [text(10)]);
@@ -115,7 +133,7 @@ async fn a_writer_elsewhere_that_does_not_end_makes_writes_unavailable_and_nothi
     loop {
         let refused = store.tasks().create(task(false)).await.unwrap_err();
         assert!(refused.is_unavailable(), "{refused:?}");
-        // It waits for two seconds. On a busy machine the limit of five for any operation may be met before.
+        // It waits for four seconds. On a busy machine the limit of five for any operation may be met before.
         if refused.source().unwrap().to_string().contains("locked") {
             break;
         }
@@ -212,9 +230,7 @@ impl Clock for Ticks {
 async fn what_waits_is_written_together() {
     let folder = Folder::new("together");
     let clock = Ticks::default();
-    let mut options = SqliteOptions::new(folder.file());
-    options.clock = Arc::new(clock.clone());
-    let store = open_with(options).await.unwrap();
+    let store = folder.open_at(clock.clone()).await;
     let mut writes: Vec<_> = (0..300).map(|_| store.tasks().create(task(false))).collect();
     {
         let _held = clock.0.lock().unwrap();
