@@ -21,6 +21,7 @@ mod fuzz;
 mod install;
 mod interop;
 mod invariants;
+mod json_schema;
 mod licences;
 mod machine;
 mod mutants;

@@ -41,7 +41,7 @@ pub(crate) fn venv_python(place: &Path) -> PathBuf {
 
 /// Installs unless that was done for exactly these pins before. The mark is written last, so an installation
 /// that was interrupted is made again.
-fn install_once(
+pub(crate) fn install_once(
     pins: &Path,
     mark: &Path,
     install: impl FnOnce() -> Result<(), String>,

@@ -16,7 +16,7 @@ use crate::programs;
 use crate::steps::{Failure, Parts};
 use crate::workspace::{Workspace, root};
 
-pub(crate) use install::{install_node, install_python, venv_python};
+pub(crate) use install::{install_node, install_once, install_python, venv_python};
 pub(crate) use judge::judge;
 
 /// A walk takes about a second; the clients themselves give up after 90.

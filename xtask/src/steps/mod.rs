@@ -21,7 +21,8 @@ use crate::programs::{self, SHARED};
 use crate::workspace::{Workspace, root};
 use crate::{
     api, authorization, bench, browser, conformance, deny, documents, edges, eras, features, fuzz, install,
-    interop, invariants, licences, machine, platforms, registry, rustdoc, schemas, screens, stores, suites,
+    interop, invariants, json_schema, licences, machine, platforms, registry, rustdoc, schemas, screens,
+    stores, suites,
 };
 
 /// Generous even for a first build on a slow machine; only a program that hangs ever meets it.
@@ -148,6 +149,14 @@ const STEPS: &[Step] = &[
     Step::in_parts("registry", "the program on servers from npm and PyPI", registry::run)
         .prepared(registry::prepare)
         .only_with_all(),
+    Step::alone(
+        "json-schema",
+        "the validator agrees with the official suite of JSON Schema",
+        json_schema::run,
+    )
+    .prepared(json_schema::prepare)
+    .only_with_all()
+    .reading(&["conformance"]),
     Step::alone("stores", "the stores keep their contract on SQLite, Redis and Postgres", stores::run)
         .only_with_all()
         .reading(&[]),
@@ -253,7 +262,7 @@ fn format() -> Outcome {
 }
 
 fn lint() -> Outcome {
-    for targets in [&["--all-targets"][..], &stores::TARGETS] {
+    for targets in [&["--all-targets"][..], &stores::TARGETS, &json_schema::TARGET] {
         cargo(&["clippy"]).args(SHARED).args(targets).args(["--", "-D", "warnings"]).run()?;
     }
     Ok(())
