@@ -11,16 +11,22 @@ use std::{
 
 use tokio::{task::JoinSet, time::timeout};
 use toolwire::{
-    ChildProcess, Client, Result, Version,
+    ChildProcess, Client, Result, UnixSocket, Version,
     client::{ClientBuilder, ElicitReply, EraChoice},
     http::client::{Http, WebSocket},
     json,
 };
 
-use crate::{chance::Chance, faults};
+use crate::{
+    chance::Chance,
+    doors::{CERTIFICATE, Doors},
+    faults,
+};
 
 /// How many callers there are at any time.
 const CALLERS: u64 = 24;
+/// How many clients come at once where the limits are small.
+const CROWD: u64 = 6;
 /// How long one visit may take. A server that hangs fails the run.
 const VISIT: Duration = Duration::from_mins(1);
 /// After how many different mistakes nothing more is told.
@@ -32,22 +38,23 @@ pub(crate) struct Counts {
     visits: AtomicU64,
     calls: AtomicU64,
     left: AtomicU64,
+    refused: AtomicU64,
     faults: AtomicU64,
     wrong: AtomicU64,
 }
 
 /// Calls until the time is over; fails if anything went wrong that was not meant to.
-pub(crate) async fn run(url: &str, seconds: u64) -> Result<()> {
+pub(crate) async fn run(doors: &Doors, seconds: u64) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(seconds);
     let counts = Arc::new(Counts::default());
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
-        let (url, counts) = (url.to_owned(), Arc::clone(&counts));
+        let (doors, counts) = (doors.clone(), Arc::clone(&counts));
         callers.spawn(async move {
             let mut chance = Chance::new(caller + 1);
             while Instant::now() < end {
                 counts.visits.fetch_add(1, Relaxed);
-                let outcome = match timeout(VISIT, visit(&url, &mut chance, &counts)).await {
+                let outcome = match timeout(VISIT, visit(&doors, &mut chance, &counts)).await {
                     Ok(outcome) => outcome,
                     Err(_) => Err(format!("not done within {VISIT:?}").into()),
                 };
@@ -62,20 +69,21 @@ pub(crate) async fn run(url: &str, seconds: u64) -> Result<()> {
     while let Some(caller) = callers.join_next().await {
         caller?;
     }
-    let [visits, calls, left, faults, wrong] =
-        [&counts.visits, &counts.calls, &counts.left, &counts.faults, &counts.wrong]
-            .map(|count| count.load(Relaxed));
+    let Counts { visits, calls, left, refused, faults, wrong } = &*counts;
+    let [visits, calls, left, refused, faults, wrong] =
+        [visits, calls, left, refused, faults, wrong].map(|count| count.load(Relaxed));
     writeln!(
         std::io::stdout(),
-        "{visits} visits, {calls} calls answered, {left} clients gone in the middle of a call, {faults} faults on the wire, \
-         {wrong} went wrong"
+        "{visits} visits, {calls} calls answered, {left} clients gone in the middle of a call, {refused} refused by small \
+         limits, {faults} faults on the wire, {wrong} went wrong"
     )?;
     if wrong == 0 { Ok(()) } else { Err(format!("{wrong} visits went wrong").into()) }
 }
 
-async fn visit(url: &str, chance: &mut Chance, counts: &Counts) -> Result<()> {
+async fn visit(doors: &Doors, chance: &mut Chance, counts: &Counts) -> Result<()> {
+    let url = &doors.plain;
     let modern = if chance.below(2) == 0 { EraChoice::Modern } else { EraChoice::Legacy };
-    let client = match chance.below(16) {
+    let client = match chance.below(22) {
         0..4 => builder(modern).connect(Http::new(format!("{url}/mcp"))?).await?,
         4..6 => builder(EraChoice::Legacy).connect(Http::new(format!("{url}/sse"))?).await?,
         6..9 => {
@@ -86,12 +94,53 @@ async fn visit(url: &str, chance: &mut Chance, counts: &Counts) -> Result<()> {
             let program = std::env::current_exe()?;
             builder(modern).connect(ChildProcess::command(program).args(["stdio"])).await?
         }
+        10 => builder(modern).connect(Http::new(format!("{}/mcp", doors.mounted))?).await?,
+        11 => {
+            let http = Http::builder(format!("{}/mcp", doors.tls)).root_certificates(CERTIFICATE).build()?;
+            builder(modern).connect(http).await?
+        }
+        12 => {
+            let url = doors.tls.replacen("http", "ws", 1);
+            let websocket =
+                WebSocket::builder(format!("{url}/mcp")).root_certificates(CERTIFICATE).build()?;
+            builder(modern).connect(websocket).await?
+        }
+        13 => builder(modern).connect(UnixSocket::new(&doors.unix)).await?,
+        14 => return crowd(&doors.crowded, chance, counts).await,
         _ => {
             counts.faults.fetch_add(1, Relaxed);
             return faults::commit(url, chance).await;
         }
     };
     talk(client, chance, counts).await
+}
+
+/// Comes with more clients than are let in. Some are refused; those that are not are answered rightly.
+async fn crowd(url: &str, chance: &mut Chance, counts: &Counts) -> Result<()> {
+    let mut clients = JoinSet::new();
+    for _ in 0..CROWD {
+        let (url, mut chance) = (url.to_owned(), Chance::new(chance.below(u64::MAX)));
+        clients.spawn(async move {
+            let era = if chance.below(2) == 0 { EraChoice::Modern } else { EraChoice::Legacy };
+            let builder = builder(era);
+            let client = match chance.below(3) {
+                0 => builder.connect(WebSocket::new(format!("{}/mcp", url.replacen("http", "ws", 1)))?).await,
+                _ => builder.connect(Http::new(format!("{url}/mcp"))?).await,
+            };
+            let Ok(client) = client else { return Ok(false) };
+            let text = "much ".repeat(usize::try_from(chance.below(20_000))?);
+            match client.call("echo", json!({ "text": text })).await {
+                Ok(answer) => expect(&answer.text(), &text).map(|()| true),
+                Err(_) => Ok(false),
+            }
+        });
+    }
+    while let Some(client) = clients.join_next().await {
+        let is_answered: Result<bool> = client?;
+        let count = if is_answered? { &counts.calls } else { &counts.refused };
+        count.fetch_add(1, Relaxed);
+    }
+    Ok(())
 }
 
 fn builder(era: EraChoice) -> ClientBuilder {

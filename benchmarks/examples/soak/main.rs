@@ -1,13 +1,15 @@
 //! A server and those who call it, well and badly, for `cargo xtask soak`.
 //!
 //! ```text
-//! soak serve GAUGES         serves HTTP in both eras, HTTP+SSE and WebSocket, and prints its URL; writes how many
-//!                           tasks it has to the file GAUGES once a second
+//! soak serve GAUGES         serves HTTP in both eras, HTTP+SSE and WebSocket, plain, over TLS and with small limits, a
+//!                           service inside axum, and a unix socket, and prints where; writes how many tasks it has
+//!                           to the file GAUGES once a second
 //! soak stdio                serves the same on standard input and output
-//! soak drive URL SECONDS    calls the server at URL, and servers on stdio of its own, for that long
+//! soak drive DOORS SECONDS  calls the server at the printed endpoints, and servers on stdio of its own, for that long
 //! ```
 
 mod chance;
+mod doors;
 mod drive;
 mod faults;
 mod server;
@@ -21,7 +23,7 @@ async fn main() -> Result<()> {
     match words[..] {
         ["serve", gauges] => server::serve(gauges.into()).await,
         ["stdio"] => server::serve_stdio().await,
-        ["drive", url, seconds] => drive::run(url, seconds.parse()?).await,
-        _ => Err("usage: soak serve GAUGES | stdio | drive URL SECONDS".into()),
+        ["drive", doors, seconds] => drive::run(&doors.parse()?, seconds.parse()?).await,
+        _ => Err("usage: soak serve GAUGES | stdio | drive DOORS SECONDS".into()),
     }
 }

@@ -1,13 +1,22 @@
 //! The server that is watched.
 
-use std::{fs, io::Write, net::Ipv4Addr, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    io::Write,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
+use axum::{Router, extract::ConnectInfo};
 use tokio::{net::TcpListener, runtime::Handle, time};
 use toolwire::{
-    Result, Server,
-    http::server::{HttpLimits, HttpService},
+    Result, Server, UnixSocket,
+    http::server::{HttpBuilder, HttpLimits, HttpService, Tls},
     prelude::*,
 };
+
+use crate::doors::{CERTIFICATE, Doors, KEY};
 
 /// How long sessions and their events are kept: shorter than the run, so that what is forgotten is seen to be.
 const KEPT: Duration = Duration::from_secs(10);
@@ -83,31 +92,70 @@ pub(crate) async fn serve_stdio() -> Result<()> {
 pub(crate) async fn serve(gauges: PathBuf) -> Result<()> {
     // Panics are asked for by the thousand.
     std::panic::set_hook(Box::new(|_| ()));
-    let server = build()?;
-    tokio::spawn(tell(server.clone(), gauges));
+    let (server, crowded) = (build()?, build()?);
+    let socket = UnixSocket::new(gauges.with_extension("sock"));
+    let [plain, small, tls, mounted] = [listen().await?, listen().await?, listen().await?, listen().await?];
+    let doors = Doors {
+        plain: format!("http://{}", plain.local_addr()?),
+        crowded: format!("http://{}", small.local_addr()?),
+        tls: format!("https://{}", tls.local_addr()?),
+        mounted: format!("http://{}", mounted.local_addr()?),
+        unix: socket.path().display().to_string(),
+    };
+    let unix = socket.listen().await?;
+    tokio::spawn(tell([server.clone(), crowded.clone()], gauges));
     let limits = HttpLimits { session_idle: KEPT, event_timeout: KEPT, ..HttpLimits::default() };
-    let service = HttpService::builder(server)
-        .path("/mcp")
-        .sse2024("/sse", "/messages")
-        .websocket(true)
+    let tiny = HttpLimits {
+        connections_per_address: 8,
+        websockets: 4,
+        sessions: 4,
+        body_bytes: 64 * 1024,
+        ..limits.clone()
+    };
+    let plain = every_transport(&server).limits(limits.clone()).build()?.serve(plain);
+    let small = every_transport(&crowded).limits(tiny).build()?.serve(small);
+    let tls = every_transport(&server).limits(limits.clone()).build()?.serve(tls);
+    let tls = tls.tls(Tls::from_pem(CERTIFICATE, KEY)?);
+    let service = HttpService::builder(server.clone())
+        .peer_addr(|request| request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0))
         .limits(limits)
         .build()?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
-    service.serve(listener).await?;
+    let app = Router::new().route_service("/mcp", service);
+    let mounted = axum::serve(mounted, app.into_make_service_with_connect_info::<SocketAddr>());
+    writeln!(std::io::stdout(), "{doors}")?;
+    let unix = async {
+        server.serve_listener(unix).await;
+        Ok(())
+    };
+    tokio::try_join!(
+        plain.into_future(),
+        small.into_future(),
+        tls.into_future(),
+        mounted.into_future(),
+        unix
+    )?;
     Ok(())
 }
 
-/// Writes down, again and again, how many tasks there are and what the server holds.
-async fn tell(server: Server, gauges: PathBuf) {
+async fn listen() -> std::io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
+}
+
+/// Describes an endpoint with every transport that HTTP has.
+fn every_transport(server: &Server) -> HttpBuilder {
+    HttpService::builder(server.clone()).path("/mcp").sse2024("/sse", "/messages").websocket(true)
+}
+
+/// Writes down, again and again, how many tasks there are and what the servers hold.
+async fn tell(servers: [Server; 2], gauges: PathBuf) {
     let mut ticks = time::interval(TOLD);
     loop {
         ticks.tick().await;
         let tasks = Handle::current().metrics().num_alive_tasks();
-        // Whoever reads finds what was written before.
-        let usage = server.usage();
-        let (requests, held) = (usage.requests, usage.held_bytes);
-        let text = format!("tasks {tasks}\nrequests {requests}\nheld {held}\n{usage:?}\n");
+        let usages = servers.each_ref().map(Server::usage);
+        let requests: usize = usages.iter().map(|usage| usage.requests).sum();
+        let held: usize = usages.iter().map(|usage| usage.held_bytes).sum();
+        let text = format!("tasks {tasks}\nrequests {requests}\nheld {held}\n{usages:?}\n");
         let _ = fs::write(&gauges, text);
     }
 }
