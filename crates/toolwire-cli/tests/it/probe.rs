@@ -47,7 +47,9 @@ fn what_is_found_out_is_data_for_scripts() {
 
 #[test]
 fn a_server_of_one_version() {
+    let starts = std::env::temp_dir().join(format!("toolwire-probe-{}", std::process::id()));
     let script = r#"
+echo started >> "$STARTS"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
   case $line in
@@ -57,8 +59,13 @@ while read -r line; do
     *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id";;
   esac
 done"#;
-    let ended = run(toolwire(&["probe", "--", "sh", "-c", script]));
+    let env = format!("STARTS={}", starts.display());
+    let ended = run(toolwire(&["probe", "--env", &env, "--", "sh", "-c", script]));
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    // One finds the version, one is asked for the modern era, and one for each other legacy version.
+    let started = std::fs::read_to_string(&starts).unwrap();
+    std::fs::remove_file(&starts).unwrap();
+    assert_eq!(started.lines().count(), 5);
     // It is shown on one line, as a shell takes it.
     let line = script.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n");
     let shown = ended.stdout.replace(&line, "[script]");

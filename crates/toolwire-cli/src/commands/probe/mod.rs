@@ -1,6 +1,7 @@
 //! `toolwire probe`: find out what a server speaks.
 //!
-//! It connects as every client would, then once for each era and version alone, and says what came of each. What
+//! It connects as every client would, then for each era and version that this has not shown, and reports the outcome of
+//! each. A server on stdio is started once per connection, so no connection is made for an outcome that is known. What
 //! is wrong with a server that cannot be reached is for `toolwire doctor` to find out.
 
 mod report;
@@ -101,7 +102,7 @@ async fn examine(target: &Target) -> Result<Findings> {
     let start = begun.elapsed();
     let answers = Times::measure(&client).await;
     // Boxed, because it holds several connections while it is being made.
-    let attempts = Box::pin(attempts(target, start)).await;
+    let attempts = Box::pin(attempts(target, client.version(), start)).await;
     let http = match &target.address {
         Address::Http(remote) => web::look(remote, target.timeout).await,
         _ => None,
@@ -131,34 +132,47 @@ fn transport(target: &Target, client: &Client) -> &'static str {
     }
 }
 
-/// Tries each era, and each version of the legacy one if that is spoken at all.
-async fn attempts(target: &Target, start: Duration) -> Vec<Attempt> {
+/// Tries each era, and each version of the legacy one if that is spoken at all. `spoken` is the version of a connection
+/// that was made before.
+async fn attempts(target: &Target, spoken: Version, start: Duration) -> Vec<Attempt> {
     // A server that has just answered within `start` is not slow; it is silent because it does not understand.
     let patience = waits::stretched(PATIENCE).max(start.saturating_mul(2)).min(target.timeout);
     let target = Target { timeout: patience, ..target.clone() };
-    let (modern, legacy) = tokio::join!(
-        attempt(&target, Era::Modern, Some(Version::LATEST)),
-        attempt(&target, Era::Legacy, None),
-    );
-    let mut attempts = vec![modern];
-    let speaks_legacy = legacy.outcome.is_ok();
-    attempts.push(legacy);
-    if speaks_legacy {
-        attempts.extend(versions(&target).await);
+    let known = |era, asked| Attempt { era, asked, outcome: Ok(spoken) };
+    let modern = async {
+        match spoken {
+            Version::LATEST => known(Era::Modern, Some(spoken)),
+            _ => attempt(&target, Era::Modern, Some(Version::LATEST)).await,
+        }
+    };
+    let legacy = async {
+        // Without a choice of the user, the newest version of the era was asked for.
+        match (target.era, spoken.era()) {
+            (EraChoice::Auto | EraChoice::Legacy, Era::Legacy) => known(Era::Legacy, None),
+            _ => attempt(&target, Era::Legacy, None).await,
+        }
+    };
+    let (modern, legacy) = tokio::join!(modern, legacy);
+    let agreed = legacy.outcome.as_ref().ok().copied();
+    let mut attempts = vec![modern, legacy];
+    if let Some(agreed) = agreed {
+        attempts.extend(versions(&target, agreed).await);
     }
     attempts
 }
 
-/// Tries all versions of the legacy era at once, the newest first in what comes back.
-async fn versions(target: &Target) -> Vec<Attempt> {
+/// Tries the versions of the legacy era at once, but for the one that was agreed on. The newest comes first in the
+/// answer.
+async fn versions(target: &Target, agreed: Version) -> Vec<Attempt> {
     // So many processes at a time are slower than one.
     let target = Target { timeout: target.timeout.saturating_mul(2), ..target.clone() };
     let mut trying = JoinSet::new();
-    for version in Version::ALL.into_iter().filter(|version| !version.is_modern()) {
+    for version in Version::ALL.into_iter().filter(|version| !version.is_modern() && *version != agreed) {
         let target = target.clone();
         trying.spawn(async move { attempt(&target, Era::Legacy, Some(version)).await });
     }
     let mut attempts = trying.join_all().await;
+    attempts.push(Attempt { era: Era::Legacy, asked: Some(agreed), outcome: Ok(agreed) });
     attempts.sort_by_key(|attempt| Reverse(attempt.asked));
     attempts
 }
