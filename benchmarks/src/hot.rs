@@ -132,7 +132,8 @@ impl Endpoint {
     /// # Errors
     /// When it does not work, which would be a mistake here.
     pub fn open(era: Era, sessions: usize) -> Result<Self> {
-        Self::start(HttpService::new(server(crate::DUMMIES)?), None, None, era, sessions)
+        let service = HttpService::builder(server(crate::DUMMIES)?).without_peer_addresses().build()?;
+        Self::start(service, None, None, era, sessions)
     }
 
     /// The same for requests of which it is known where they come from, as it is of all that come by a socket.

@@ -37,7 +37,7 @@ pub(crate) fn service() -> HttpService {
         .resource(resource("fuzz://thing", || async { "thing" }))
         .build()
         .expect("the server is fine");
-    HttpService::new(server)
+    HttpService::builder(server).without_peer_addresses().build().expect("the endpoint is fine")
 }
 
 /// Runs one conversation to its end. Nothing of it is left when this returns.

@@ -107,6 +107,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Declares that there is a person who can be asked later, although there is no handler for that: forms that a task
+    /// asks for are left open until [`TaskHandle::answer`](crate::TaskHandle::answer). It is not declared by default, nor to
+    /// servers of 2025-11-25 and before, whose questions only handlers can answer. A question outside a task fails its call.
+    pub const fn elicit_later(mut self, can: bool) -> Self {
+        self.handlers.elicit_later = can;
+        self
+    }
+
     /// Asks the model. An error is the refusal that a legacy server is told; with a modern one the call fails.
     pub fn on_sample<F, Fut>(mut self, handler: F) -> Self
     where

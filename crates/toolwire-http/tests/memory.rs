@@ -62,7 +62,7 @@ async fn ten_thousand_sessions_that_never_come_back_cost_no_more_the_second_time
     let server = Server::builder("memory", "1.0").tool(tool("talk", talk)).build().unwrap();
     let limits = HttpLimits { sessions: SESSIONS, ..HttpLimits::default() };
     let idle = limits.session_idle;
-    let service = HttpService::builder(server).limits(limits).build().unwrap();
+    let service = HttpService::builder(server).limits(limits).without_peer_addresses().build().unwrap();
     let before = resident();
     let mut after_wave = Vec::new();
     for _ in 0..2 {

@@ -14,6 +14,8 @@ use toolwire_transport::{
     ledger::Account,
 };
 
+use crate::admission::no_room;
+
 /// The way back of one request. It is opened by the first message, so that a request without any costs
 /// nothing, and closed by the answer, so that nothing follows it.
 #[derive(Debug)]
@@ -126,7 +128,7 @@ impl Outbox {
                 Way::Lane(lane) => (lane.clone(), None),
                 Way::Own(ledger) => {
                     let charge = ledger.empty_charge(Account::AnswerBytes);
-                    let queue = FairQueue::charged(Limits::default(), charge);
+                    let queue = FairQueue::charged_or(Limits::default(), charge, no_room);
                     (queue.lane(), Some(queue))
                 }
             };

@@ -80,5 +80,5 @@ pub async fn open(url: &str) -> Result<Store, StoreError> {
         Arc::new(bus),
         Arc::new(PostgresNonces(parts())),
     );
-    Ok(store.durable(durable).shared(true))
+    Ok(store.durable(durable).shared(true).remote(true))
 }

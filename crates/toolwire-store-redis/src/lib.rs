@@ -66,5 +66,5 @@ pub async fn open(url: &str) -> Result<Store, StoreError> {
         Arc::new(RedisBus::new(parts())),
         Arc::new(RedisNonces::new(parts())),
     );
-    Ok(store.durable(durable).shared(true))
+    Ok(store.durable(durable).shared(true).remote(true))
 }

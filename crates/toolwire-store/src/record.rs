@@ -54,7 +54,8 @@ pub struct Record {
     pub written: u64,
     /// Whether the run waits in the memory of its node.
     pub held: bool,
-    /// How many entries the journal had when the run parked.
+    /// How many entries the journal had when its lease began: those that the run is told of come after it. Stores keep
+    /// it under this name.
     pub parked_at: usize,
     pub journal_bytes: usize,
     pub open: Vec<OpenQuestion>,
@@ -284,7 +285,6 @@ impl Record {
     fn park(&mut self, park: Park, now: u64) {
         let progress = !park.entries.is_empty();
         self.extend(park.entries, Source::Run);
-        self.parked_at = self.entries;
         let asked = !park.open.is_empty();
         self.open.clear();
         for question in park.open {

@@ -14,6 +14,7 @@ pub struct Store {
     nonces: Arc<dyn NonceStore>,
     durable: bool,
     shared: bool,
+    remote: bool,
 }
 
 impl Store {
@@ -31,7 +32,7 @@ impl Store {
         bus: Arc<dyn Bus>,
         nonces: Arc<dyn NonceStore>,
     ) -> Self {
-        Self { tasks, sessions, log, bus, nonces, durable: false, shared: false }
+        Self { tasks, sessions, log, bus, nonces, durable: false, shared: false, remote: false }
     }
 
     /// What it has acknowledged is there after a restart.
@@ -45,6 +46,14 @@ impl Store {
     #[must_use]
     pub fn shared(mut self, shared: bool) -> Self {
         self.shared = shared;
+        self
+    }
+
+    /// Nodes on other machines use it, too, where this machine's users and pipes mean nothing. Servers keep no tasks in it
+    /// of callers of which only that is known.
+    #[must_use]
+    pub fn remote(mut self, remote: bool) -> Self {
+        self.remote = remote;
         self
     }
 
@@ -88,5 +97,10 @@ impl Store {
     /// Whether other nodes use it, too.
     pub fn is_shared(&self) -> bool {
         self.shared
+    }
+
+    /// Whether nodes on other machines use it, too.
+    pub fn is_remote(&self) -> bool {
+        self.remote
     }
 }

@@ -98,11 +98,13 @@ pub trait TaskStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Lost` when the lease is not, or no longer, the one that is stored. `TooLarge` when a value or the journal is
-    /// beyond the [limits](crate::limits).
+    /// beyond the [limits](crate::limits), or what one caller has beyond a share that the store gives to each. `Full`
+    /// when there is no room for anyone: runs try again, with the same number.
     fn advance<'a>(&'a self, lease: &'a Lease, n: u64, step: Advance) -> Op<'a, u64>;
 
-    /// The entries that [`answer`](Self::answer) has added since the last [`Park`] of this lease, in order. For runs that are
-    /// held. Asking again gives them again.
+    /// Returns all entries that [`answer`](Self::answer) has added under this lease, that is since its claim or since the
+    /// task was created with it, in order. A [`Park`] does not begin anew: an answer may come while it is being written,
+    /// and a run that is held would never hear of it. Runs ignore those that they know.
     ///
     /// # Errors
     /// `Lost` when the lease is not, or no longer, the one that is stored.

@@ -39,6 +39,12 @@ pub trait Duplex: Send + 'static {
     fn local_peer(&self) -> Option<LocalPeer> {
         None
     }
+
+    /// Whether a server process is expected to end with this connection, because its peer has started it.
+    #[doc(hidden)]
+    fn ends_process(&self) -> bool {
+        false
+    }
 }
 
 /// A process on the same machine, at the other end of a pipe or a socket that only it can use.

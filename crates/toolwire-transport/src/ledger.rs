@@ -321,6 +321,19 @@ impl Charge {
         self.amount += amount;
     }
 
+    /// Charges `amount` more, whatever the limits say. The room of `other` is used for it first, if that is charged to the
+    /// same account of the same ledger, and nothing else can take that room in between.
+    pub(crate) fn take_over(&mut self, mut other: Self, amount: usize) {
+        let is_same = self.account == other.account && self.ledger == other.ledger;
+        let taken = if is_same { std::mem::take(&mut other.amount) } else { 0 };
+        self.amount += taken;
+        if amount >= taken {
+            self.grow_unchecked(amount - taken);
+        } else {
+            self.shrink(taken - amount);
+        }
+    }
+
     /// Gives a part back, at most all of it.
     pub fn shrink(&mut self, amount: usize) {
         let amount = amount.min(self.amount);

@@ -229,6 +229,6 @@ struct ProtectGuide;
 struct LoginGuide;
 
 /// Compiles and runs the blocks of the guide to tasks.
-#[cfg(all(doctest, feature = "client", feature = "macros"))]
+#[cfg(all(doctest, feature = "client", feature = "http", feature = "macros"))]
 #[doc = include_str!("../../../docs/tasks.md")]
 struct TaskGuide;

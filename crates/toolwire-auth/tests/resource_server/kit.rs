@@ -78,7 +78,7 @@ pub(crate) fn server() -> Server {
 }
 
 pub(crate) fn service(guard: &ResourceGuard) -> HttpService {
-    HttpService::builder(server()).guard(guard.clone()).build().unwrap()
+    HttpService::builder(server()).guard(guard.clone()).without_peer_addresses().build().unwrap()
 }
 
 /// A request of 2026-07-28 that calls a tool.

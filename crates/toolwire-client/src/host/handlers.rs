@@ -37,6 +37,8 @@ type Listener<I> = Box<dyn Fn(I) + Send + Sync>;
 pub(crate) struct Handlers {
     pub(crate) elicit: Option<Handler<Elicit, ElicitReply>>,
     pub(crate) elicit_url: bool,
+    /// The questions of tasks are answered without a handler.
+    pub(crate) elicit_later: bool,
     pub(crate) sample: Option<Handler<CreateMessageRequestParams, Result<CreateMessageResult, RpcError>>>,
     pub(crate) sample_tools: bool,
     pub(crate) sample_context: bool,
@@ -55,13 +57,14 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// What the client can do: nothing that has no handler.
+    /// What the client can do: nothing that has no handler, but for what is said to be answered later.
     pub(super) fn capabilities(&self, facts: Facts) -> ClientCapabilities {
         if let Some((_, declared)) = &self.request {
             return declared.clone();
         }
         let mut can = ClientCapabilities::new();
-        if self.elicit.is_some() {
+        let later = self.elicit_later && facts.tasks_extension && !self.without_tasks;
+        if self.elicit.is_some() || later {
             let modes = ElicitationCapability::new().form(JsonObject::new());
             can = can.elicitation(if self.elicit_url { modes.url(JsonObject::new()) } else { modes });
         }

@@ -170,7 +170,35 @@ impl TaskHandle {
         Box::pin(Follow::new(self).run()).await
     }
 
-    /// The same, and calls `tell` with how the task stands, whenever that has changed.
+    /// The result, as soon as there is one, however long its questions wait: those that no handler can answer are left
+    /// open, to be answered with [`answer`](Self::answer) or by another client.
+    ///
+    /// ```
+    /// # use toolwire_client::{Client, Error};
+    /// use toolwire_protocol::wire::ElicitResult;
+    ///
+    /// # async fn example(client: Client, ticket: String) -> Result<(), Error> {
+    /// let task = client.task(&ticket)?;
+    /// for (key, question) in task.get().await?.questions() {
+    ///     println!("{key}: {question:?}");
+    /// }
+    /// task.answer("depth", ElicitResult::decline()).await?;
+    /// println!("{}", task.wait().await?.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the task as it is, and another can be awaited.
+    ///
+    /// # Errors
+    /// As [`result`](Self::result), without [`Unanswerable`](ErrorKind::Unanswerable).
+    pub async fn wait(&self) -> Result<CallOutcome, Error> {
+        Box::pin(Follow::new(self).leaving_questions().run()).await
+    }
+
+    /// The [`result`](Self::result), as soon as there is one. Calls `tell` with how the task stands, whenever that has
+    /// changed.
     ///
     /// # Errors
     /// As [`result`](Self::result).
@@ -196,8 +224,9 @@ impl TaskHandle {
     /// [`ElicitResult`](toolwire_protocol::wire::ElicitResult).
     ///
     /// # Errors
-    /// When the question was answered already; [`NotInThisVersion`](ErrorKind::NotInThisVersion) in 2025-11-25, where
-    /// only handlers can answer.
+    /// When the question was answered already; [`Rpc`](ErrorKind::Rpc) when the server refuses the answer, because it is
+    /// too large for instance, and the question is still open; [`TaskGone`](ErrorKind::TaskGone) when the server does not
+    /// know the task; [`NotInThisVersion`](ErrorKind::NotInThisVersion) in 2025-11-25, where only handlers can answer.
     pub async fn answer(&self, key: impl Into<String>, reply: impl Serialize + Send) -> Result<(), Error> {
         let method = MethodName::from(Method::UpdateTask);
         self.client.check_tasks(Method::UpdateTask)?;
@@ -280,7 +309,15 @@ impl TaskHandle {
 
     pub(super) async fn update(&self, answers: InputResponses) -> Result<(), Error> {
         let params = UpdateTaskRequestParams::new(self.id(), answers);
-        self.send::<EmptyResult>(Method::UpdateTask, &params).await.map(drop)
+        let Err(refused) = self.ask::<EmptyResult>(Method::UpdateTask, &params).await else { return Ok(()) };
+        if !is_about_params(&refused) {
+            return Err(refused);
+        }
+        // Servers refuse an answer with the same code as a task that they do not know.
+        match self.get().await {
+            Err(gone) if gone.kind() == ErrorKind::TaskGone => Err(gone),
+            _ => Err(refused),
+        }
     }
 
     async fn send<R: DeserializeOwned>(
@@ -288,15 +325,22 @@ impl TaskHandle {
         method: Method,
         params: &(impl Serialize + Sync),
     ) -> Result<R, Error> {
+        self.ask(method, params).await.map_err(|error| self.gone_if_unknown(error))
+    }
+
+    async fn ask<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<R, Error> {
         self.client.check_tasks(method)?;
-        let result = self.client.ask_once(method, params, Options::default()).await;
-        let result = result.map_err(|error| self.gone_if_unknown(error))?;
+        let result = self.client.ask_once(method, params, Options::default()).await?;
         result.decode().map_err(|error| Error::invalid_response(&method.into(), error))
     }
 
     /// A refusal that is what a server says about a task that it does not know.
-    pub(super) fn gone_if_unknown(&self, error: Error) -> Error {
-        if error.rpc().is_none_or(|error| error.code != ErrorCode::INVALID_PARAMS) {
+    fn gone_if_unknown(&self, error: Error) -> Error {
+        if !is_about_params(&error) {
             return error;
         }
         let text = format!(
@@ -344,6 +388,11 @@ impl fmt::Debug for TaskHandle {
             .field("status", &status)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a server refuses what a request says, such as the id of a task.
+fn is_about_params(error: &Error) -> bool {
+    error.rpc().is_some_and(|error| error.code == ErrorCode::INVALID_PARAMS)
 }
 
 /// Questions that are being answered by whoever holds this.

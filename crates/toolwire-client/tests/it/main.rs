@@ -21,6 +21,7 @@ mod rounds;
 mod script;
 mod server_requests;
 mod tasks;
+mod tasks_later;
 mod tasks_legacy;
 mod timeouts;
 mod together;

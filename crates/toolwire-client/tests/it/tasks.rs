@@ -21,7 +21,7 @@ use crate::script::{Script, builder, connect, discovery, text};
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// A client of a server that has tasks.
-async fn tasks(builder: ClientBuilder) -> (Client, Script) {
+pub(crate) async fn tasks(builder: ClientBuilder) -> (Client, Script) {
     let (end, mut script) = Script::pair();
     let server = async {
         let request = script.expect("server/discover").await;
@@ -33,35 +33,35 @@ async fn tasks(builder: ClientBuilder) -> (Client, Script) {
     (client.unwrap(), script)
 }
 
-fn task(status: &str) -> Value {
+pub(crate) fn task(status: &str) -> Value {
     json!({"resultType": "complete", "taskId": "t1", "status": status, "createdAt": "2026-11-16T10:00:00.000Z",
         "lastUpdatedAt": "2026-11-16T10:00:00.000Z", "ttlMs": 60_000, "pollIntervalMs": 1000})
 }
 
-fn with(status: &str, name: &str, value: Value) -> Value {
+pub(crate) fn with(status: &str, name: &str, value: Value) -> Value {
     let mut task = task(status);
     task[name] = value;
     task
 }
 
-fn created() -> Value {
+pub(crate) fn created() -> Value {
     with("working", "resultType", json!("task"))
 }
 
-fn form() -> Value {
+pub(crate) fn form() -> Value {
     let properties = json!({"name": {"type": "string", "default": "Ada"}});
     let schema = json!({"type": "object", "properties": properties});
     json!({"method": "elicitation/create", "params": {"message": "who?", "requestedSchema": schema}})
 }
 
 /// The server does not tell of tasks by itself.
-async fn no_pushes(script: &mut Script) {
+pub(crate) async fn no_pushes(script: &mut Script) {
     let listen = script.expect("subscriptions/listen").await;
     assert_eq!(listen["params"]["notifications"], json!({"taskIds": ["t1"]}));
     script.fail(&listen, -32601, "what?").await;
 }
 
-async fn begin(script: &mut Script) {
+pub(crate) async fn begin(script: &mut Script) {
     let call = script.expect("tools/call").await;
     let declared = &call["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"];
     assert_eq!(*declared, json!({EXTENSION: {}}));
@@ -69,7 +69,7 @@ async fn begin(script: &mut Script) {
     script.reply(&call, created()).await;
 }
 
-async fn get(script: &mut Script, state: Value) {
+pub(crate) async fn get(script: &mut Script, state: Value) {
     let request = script.expect("tasks/get").await;
     assert_eq!(request["params"]["taskId"], "t1");
     assert!(
@@ -80,7 +80,7 @@ async fn get(script: &mut Script, state: Value) {
 }
 
 /// A task that was begun.
-async fn begun(client: &Client, script: &mut Script) -> TaskHandle {
+pub(crate) async fn begun(client: &Client, script: &mut Script) -> TaskHandle {
     let (started, ()) = tokio::join!(client.call("report", json!({"year": 2026})).start(), begin(script));
     match started.unwrap() {
         Started::Task(task) => task,

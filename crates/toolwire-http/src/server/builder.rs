@@ -107,7 +107,9 @@ impl HttpBuilder {
     /// whose address is not found is refused with 500. The function finds the address of the connection, where that is known,
     /// as [`PeerAddr`](super::PeerAddr) among the extensions, and what it returns takes its place. Default:
     /// [`HttpService::serve`] knows the address, and another HTTP server is expected to add a
-    /// [`PeerAddr`](super::PeerAddr); if it does not, a warning is logged.
+    /// [`PeerAddr`](super::PeerAddr). Requests without one are refused, except those that have a
+    /// [`Principal`](super::Principal), those [behind a proxy](Self::behind_proxy), and all if the endpoint is
+    /// [without addresses](Self::without_peer_addresses).
     ///
     /// ```
     /// use std::net::SocketAddr;
@@ -131,6 +133,15 @@ impl HttpBuilder {
     /// ```
     pub fn peer_addr(mut self, find: impl Fn(&Parts) -> Option<SocketAddr> + Send + Sync + 'static) -> Self {
         self.peer = Some(FindPeer::new(find));
+        self
+    }
+
+    /// Serves requests although the address of their client is unknown, for an endpoint that another HTTP server serves and
+    /// that no stranger can reach, or for tests that call the service. Requests without an address or a
+    /// [`Principal`](super::Principal) then share the limits of the whole server, so that one client can use up the room of
+    /// all others. Default: such requests are refused with 500, and an error that names the remedies is logged.
+    pub fn without_peer_addresses(mut self) -> Self {
+        self.config.without_peer_addresses = true;
         self
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct HttpConfig {
     pub(crate) cors: Cors,
     /// Whether every connection comes from a proxy, so that its address says nothing about the client.
     pub(crate) behind_proxy: bool,
+    /// Whether requests are served although the address of their client is unknown.
+    pub(crate) without_peer_addresses: bool,
     /// Where clients of 2024-11-05 are served, if they are.
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: Option<super::legacy::Sse2024Paths>,

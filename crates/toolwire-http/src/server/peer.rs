@@ -15,8 +15,8 @@ use toolwire_server::CallerKey;
 /// [`HttpService::serve`](super::HttpService::serve) puts it there, unless the endpoint is
 /// [behind a proxy](super::HttpBuilder::behind_proxy): then all requests would come from the same place. An endpoint that is
 /// served by another HTTP server finds it with [`peer_addr`](super::HttpBuilder::peer_addr), or has it from a layer that puts
-/// it there. Without it, requests without a [`Principal`](super::Principal) have only the limits of the server, and no share
-/// of their own.
+/// it there. Requests with neither an address nor a [`Principal`](super::Principal) are refused, unless the endpoint is
+/// [without addresses](super::HttpBuilder::without_peer_addresses).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "an address with a name")]
 pub struct PeerAddr(pub SocketAddr);

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use toolwire_protocol::{Message, RequestId, RpcError, envelope::write_error};
+use toolwire_protocol::{RequestId, RpcError, envelope::write_error};
+pub(crate) use toolwire_server::engine::no_room;
 use toolwire_server::{Lack, engine::EncodedResponse};
-use toolwire_transport::ledger::LimitReached;
 
 use super::Body;
 
@@ -80,22 +80,6 @@ pub(crate) fn one(body: Bytes, lack: Option<Box<Lack>>) -> Response<Body> {
     let mut response = json(lack.status(), body);
     response.extensions_mut().insert(*lack);
     response
-}
-
-/// The error that takes the place of an answer for which there is no room.
-///
-/// It does not ask to try again, as the refusal of a request does: this request was carried out.
-pub(crate) fn no_room(answer: &Bytes, reached: &LimitReached) -> Bytes {
-    tracing::warn!(%reached, bytes = answer.len(), "there was no room for an answer");
-    let id = match Message::parse(answer) {
-        Ok(Message::Response(answer)) => answer.id,
-        _ => None,
-    };
-    let text = format!(
-        "there is no room for the answer: {reached}; ask for less at once, or read other answers first"
-    );
-    let data = serde_json::json!({ "limit": reached.limit_name() });
-    write_error(id.as_ref(), &RpcError::internal(text).with_data(&data))
 }
 
 /// The answer to what was not admitted as a whole.

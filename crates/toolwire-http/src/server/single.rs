@@ -18,7 +18,8 @@ impl HttpService {
     /// [`Server::shutdown`](toolwire_server::Server::shutdown): HTTP/1.1 or HTTP/2, whichever the client speaks.
     ///
     /// For streams that are accepted in a way of their own. [`serve`](Self::serve) also limits how many connections
-    /// there are.
+    /// there are. A stream has no address, so requests without a [`Principal`](super::Principal) are refused unless the
+    /// endpoint is [without addresses](super::HttpBuilder::without_peer_addresses).
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection.
@@ -30,7 +31,8 @@ impl HttpService {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mcp = HttpService::new(Server::builder("clock", "1.0").build()?);
+    /// let server = Server::builder("clock", "1.0").build()?;
+    /// let mcp = HttpService::builder(server).without_peer_addresses().build()?;
     /// let (mut client, stream) = tokio::io::duplex(4096);
     /// tokio::spawn(async move { mcp.serve_connection(stream).await });
     /// client.write_all(b"PUT / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await?;

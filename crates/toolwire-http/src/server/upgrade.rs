@@ -83,7 +83,7 @@ impl WebSockets {
         let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
             Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open; try again later")
         })?;
-        // Nobody knows where a request comes from that another HTTP server has taken, unless a layer says so.
+        // Without an address or a principal, the endpoint does without shares.
         let (share, ledger) = match caller_key(&parts) {
             Some(caller) => {
                 let share = self.shares.take_for(caller.clone()).ok_or(Refusal(
@@ -124,7 +124,7 @@ async fn serve(
         Ok(upgraded) => {
             let stream = TokioIo::new(upgraded);
             let (connection, driving) = websocket::open(stream, Role::Server, bounds, Some(&ledger)).await;
-            let (outcome, ()) = tokio::join!(server.serve_with(connection, extensions), driving);
+            let (outcome, ()) = tokio::join!(server.serve_connection(connection, extensions), driving);
             if let Err(error) = outcome {
                 tracing::debug!(%error, "a WebSocket broke");
             }

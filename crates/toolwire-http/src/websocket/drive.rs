@@ -26,7 +26,7 @@ use tokio_tungstenite::{
 };
 use toolwire_transport::{
     Duplex as _, Sink as _, Source as _,
-    ledger::{BufferCharge, LimitReached, UNCHARGED_BYTES},
+    ledger::{BufferCharge, LimitReached},
     memory::{Memory, MemorySink, MemorySource},
 };
 
@@ -88,7 +88,7 @@ where
 {
     // Clients mask their frames, which takes four bytes.
     let head = if role == Role::Server { 6 } else { 2 };
-    let (mut clock, mut longest) = (None, 0);
+    let mut clock = None;
     loop {
         let next = poll_fn(|task| poll_next(stream, ear, &mut clock, bounds, task));
         let text = match next.await {
@@ -107,18 +107,14 @@ where
             Ok(None) => return Ending::Left(None),
             Err(ending) => return ending,
         };
-        ear.complete();
+        let came = ear.complete();
         clock = None;
-        longest = longest.max(text.len());
-        // A short message may be in the same memory as a long one before it, and would keep that.
-        let message = match text.len() {
-            ..=UNCHARGED_BYTES if longest > UNCHARGED_BYTES => Bytes::copy_from_slice(text.as_bytes()),
-            _ => text.into(),
-        };
         // An engine that takes nothing more may still have something to say, so this is not the end.
         ear.cover(true);
-        let _ = incoming.send(message).await;
+        let _ = incoming.send(text.into()).await;
         ear.cover(false);
+        // From here on, the engine has charged it.
+        ear.release(came);
     }
 }
 

@@ -8,11 +8,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use toolwire_transport::ledger::{BufferCharge, UNCHARGED_BYTES};
+
+use super::fragments::Fragments;
 
 /// The state of reading: if anything came since the last look, and the unfinished bytes of a message.
 #[derive(Debug, Default)]
@@ -39,13 +41,21 @@ impl Ear {
         if unfinished > UNCHARGED_BYTES { self.charge(unfinished) } else { Ok(()) }
     }
 
-    /// Charges the longest message so far. The buffer of the WebSocket never shrinks, so its charge does not either
-    /// before the end of the connection.
+    /// Charges what has come of a message.
     #[cold]
     fn charge(&self, unfinished: usize) -> io::Result<()> {
         match &mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(charge) if charge.amount() < unfinished => charge.set(unfinished).map_err(io::Error::other),
             _ => Ok(()),
+        }
+    }
+
+    /// Gives back the charge for a message that took so many bytes, which is not here any more.
+    pub(super) fn release(&self, came: usize) {
+        if came > UNCHARGED_BYTES
+            && let Some(charge) = &mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            charge.set_unchecked(self.unfinished.load(Ordering::Relaxed));
         }
     }
 
@@ -56,8 +66,11 @@ impl Ear {
 
     /// Notes that a message is complete. Of the next one, at most what one read takes may be there already; it is not
     /// counted, and has no clock until more of it comes: how much of a read were the heads of frames is not known.
-    pub(super) fn complete(&self) {
+    /// Returns the number of bytes that were counted.
+    pub(super) fn complete(&self) -> usize {
+        let came = self.unfinished.load(Ordering::Relaxed);
         self.unfinished.store(0, Ordering::Relaxed);
+        came
     }
 
     /// Notes that so many bytes were part of no message.
@@ -77,16 +90,18 @@ impl Ear {
     }
 }
 
-/// A stream whose reading is noticed.
+/// A stream whose reading is noticed, and whose long frames are cut.
 #[derive(Debug)]
 pub(super) struct Heard<S> {
     stream: S,
     ear: Arc<Ear>,
+    fragments: Fragments,
 }
 
 impl<S> Heard<S> {
-    pub(super) const fn new(stream: S, ear: Arc<Ear>) -> Self {
-        Self { stream, ear }
+    /// A stream of messages of at most `limit` bytes.
+    pub(super) fn new(stream: S, ear: Arc<Ear>, limit: usize) -> Self {
+        Self { stream, ear, fragments: Fragments::new(limit) }
     }
 
     /// The stream alone.
@@ -101,11 +116,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
         task: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let Self { stream, ear, fragments } = &mut *self;
         let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(task, buf);
-        match buf.filled().len() - before {
-            0 => polled,
-            read => Poll::Ready(self.ear.hear(read)),
+        loop {
+            match ready!(fragments.poll_read(stream, task, buf))? {
+                // The end, or the head of a piece.
+                0 => return Poll::Ready(Ok(())),
+                read => ear.hear(read)?,
+            }
+            // Nothing in the buffer would mean the end, but it was a part of a head that is kept until the rest has come.
+            if buf.filled().len() > before {
+                return Poll::Ready(Ok(()));
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 //! binary frames.
 
 mod drive;
+mod fragments;
 mod heard;
 
 use std::{
@@ -75,7 +76,7 @@ where
     let charge = |account| ledger.map(|ledger| BufferCharge::new(ledger, account));
     let ear = Arc::new(Ear::new(charge(Account::RequestBytes)));
     let sending = charge(Account::AnswerBytes);
-    let stream = Heard::new(stream, Arc::clone(&ear));
+    let stream = Heard::new(stream, Arc::clone(&ear), bounds.message_bytes);
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
     let (near, far) = memory::pair();
     let (over, end) = watch::channel(());

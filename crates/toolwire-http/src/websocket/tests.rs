@@ -62,7 +62,7 @@ async fn farewell(socket: &mut WebSocketStream<DuplexStream>) -> CloseFrame {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_is_charged_while_it_comes_and_its_buffer_to_the_end() {
+async fn a_message_is_charged_while_it_comes_and_nothing_of_it_is_kept() {
     let ledger = Ledger::root(Ceilings::NONE);
     let (near, far) = tokio::io::duplex(LARGE);
     let (mut source, sink) = charged(near, &ledger).await.split();
@@ -76,10 +76,17 @@ async fn a_message_is_charged_while_it_comes_and_its_buffer_to_the_end() {
     assert!((whole..whole + 100).contains(&ledger.used(Account::RequestBytes)), "{ledger:?}");
     client.send(piece(0, false, true)).await.unwrap();
     assert_eq!(source.receive().await.unwrap().unwrap().len(), whole);
-    // The buffer of the next message is the same.
-    client.send(piece(LARGE, true, true)).await.unwrap();
-    assert_eq!(source.receive().await.unwrap().unwrap().len(), LARGE);
-    assert!((whole..whole + 100).contains(&ledger.used_bytes()), "{ledger:?}");
+    for _ in 0..2 {
+        client.send(piece(LARGE, true, true)).await.unwrap();
+        let message = source.receive().await.unwrap().unwrap();
+        assert_eq!((message.len(), message.is_unique()), (LARGE, true), "no buffer has a part in it");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(ledger.used_bytes(), 0, "the connection is idle");
+    }
+    // Half of a message is held until the connection ends.
+    client.send(piece(LARGE, true, false)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!((LARGE..LARGE + 100).contains(&ledger.used_bytes()), "{ledger:?}");
     drop((source, sink, client));
     tokio::time::sleep(CLOSE_PATIENCE).await;
     assert_eq!(ledger.used_bytes(), 0);

@@ -53,7 +53,7 @@ async fn what_a_client_does_not_read_is_bounded() {
     let sent = Arc::new(AtomicUsize::new(0));
     let server =
         Server::builder("t", "1").state(Arc::clone(&sent)).tool(tool("flood", flood)).build().unwrap();
-    let response = HttpService::new(server.clone()).call(call("flood", Some("info"))).await.unwrap();
+    let response = crate::unaddressed(server.clone()).call(call("flood", Some("info"))).await.unwrap();
     let mut body = response.into_body();
     assert_eq!(sent.load(Ordering::Relaxed), 1, "the first message makes it a stream");
     for _ in 0..1000 {
@@ -80,7 +80,7 @@ async fn nothing_comes_after_the_end_of_a_stream() {
         }))
         .build()
         .unwrap();
-    let response = HttpService::new(server).call(call("chatty", Some("info"))).await.unwrap();
+    let response = crate::unaddressed(server).call(call("chatty", Some("info"))).await.unwrap();
     let mut body: Body = response.into_body();
     // The count ends a stream whose frames are always ready, which no timer does.
     let ended = async {
@@ -102,7 +102,7 @@ async fn nothing_comes_after_the_end_of_a_stream() {
 async fn handlers_know_who_is_calling() {
     let whoami = |cx: Context| async move { cx.principal().map_or("nobody", Principal::subject).to_owned() };
     let server = Server::builder("t", "1").tool(tool("whoami", whoami)).build().unwrap();
-    let mut service = HttpService::new(server);
+    let mut service = crate::unaddressed(server);
     for principal in [Some("alice"), None] {
         let mut request = call("whoami", None);
         if let Some(principal) = principal {
@@ -120,7 +120,7 @@ async fn a_shutdown_ends_what_runs_whoever_serves_the_connections() {
     let server =
         Server::builder("t", "1").tool(tool("hang", std::future::pending::<&'static str>)).build().unwrap();
     let limit = server.limits().drain_timeout;
-    let mut service = HttpService::new(server.clone());
+    let mut service = crate::unaddressed(server.clone());
     let answer = tokio::spawn(service.call(call("hang", None)));
     tokio::task::yield_now().await;
     let asked = tokio::time::Instant::now();
@@ -141,7 +141,7 @@ async fn answers_that_nobody_takes_weigh_what_they_weigh() {
     let limit = 1024 * 1024;
     let limits = Limits { held_bytes: limit, ..Limits::default() };
     let server = Server::builder("t", "1").limits(limits).tool(tool("large", large)).build().unwrap();
-    let mut service = HttpService::new(server.clone());
+    let mut service = crate::unaddressed(server.clone());
     for level in [None, Some("info")] {
         let mut bodies = Vec::new();
         let refused = loop {
@@ -169,7 +169,11 @@ async fn answers_that_nobody_takes_weigh_what_they_weigh() {
 #[tokio::test]
 async fn a_stream_without_a_session_weighs_what_it_weighs() {
     let server = Server::builder("t", "1").tool(tool("t", || async {})).build().unwrap();
-    let mut service = HttpService::builder(server.clone()).legacy(Legacy::Stateless).build().unwrap();
+    let mut service = HttpService::builder(server.clone())
+        .legacy(Legacy::Stateless)
+        .without_peer_addresses()
+        .build()
+        .unwrap();
     let request = http::Request::post("/")
         .header("host", "localhost")
         .header("content-type", "application/json")
@@ -191,7 +195,7 @@ async fn a_caller_that_takes_no_answers_leaves_room_for_others() {
     let large = || async { "x".repeat(100_000) };
     let limits = Limits { held_bytes: 1_000_000, held_bytes_per_caller: 500_000, ..Limits::default() };
     let server = Server::builder("t", "1").limits(limits).tool(tool("large", large)).build().unwrap();
-    let mut service = HttpService::new(server.clone());
+    let mut service = crate::unaddressed(server.clone());
     let mut ask = async |name: &str| {
         let mut request = call("large", None);
         request.extensions_mut().insert(Principal::new(name));
@@ -213,7 +217,7 @@ async fn a_caller_that_takes_no_answers_leaves_room_for_others() {
 async fn no_session_is_left_of_an_initialize_whose_answer_has_no_room() {
     let limits = Limits { held_bytes_per_caller: 100_000, ..Limits::default() };
     let server = Server::builder("t", "1").instructions("i".repeat(200_000)).limits(limits).build().unwrap();
-    let mut service = HttpService::new(server.clone());
+    let mut service = crate::unaddressed(server.clone());
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
     }});

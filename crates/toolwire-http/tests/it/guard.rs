@@ -18,7 +18,7 @@ use toolwire_server::{Context, Server, tool};
 use tower_service::Service as _;
 
 use crate::{
-    guard_kit::{DOCUMENT, Keys, call, challenge, guarded, modern, request, send},
+    guard_kit::{DOCUMENT, Keys, call, challenge, guarded, guarded_by, modern, request, send},
     legacy_kit::{bytes, gist, json_body},
 };
 
@@ -59,7 +59,7 @@ async fn who_lacks_what_every_request_needs_is_told_so_before_anything_is_read()
 
 #[tokio::test]
 async fn a_principal_that_somebody_in_front_has_left_counts_for_nothing() {
-    let service = HttpService::builder(whoami_server()).guard(Keys::optional()).build().unwrap();
+    let service = guarded_by(whoami_server(), Keys::optional());
     let message = crate::bare::enveloped("tools/call", json!({ "name": "whoami", "arguments": {} }));
     let request = request(None, "POST", "/mcp")
         .header("mcp-protocol-version", crate::bare::MODERN)
@@ -228,7 +228,7 @@ async fn a_refused_request_that_sends_nothing_is_answered_all_the_same() {
 
 #[tokio::test]
 async fn a_list_is_asked_for_by_nobody_but_those_with_a_key() {
-    let service = HttpService::builder(whoami_server()).guard(Keys::optional()).build().unwrap();
+    let service = guarded_by(whoami_server(), Keys::optional());
     assert_eq!(modern(&service, None, "tools/list", json!({})).await.status(), StatusCode::OK);
     assert_eq!(modern(&service, Some("x"), "tools/list", json!({})).await.status(), StatusCode::UNAUTHORIZED);
 }

@@ -108,6 +108,11 @@ pub(crate) fn guarded(server: Server, configure: impl FnOnce(HttpBuilder) -> Htt
     configure(HttpService::builder(server).guard(Keys::new())).build().unwrap()
 }
 
+/// An endpoint behind a guard that lets in anonymous requests, which have no address here.
+pub(crate) fn guarded_by(server: Server, guard: Keys) -> HttpService {
+    HttpService::builder(server).guard(guard).without_peer_addresses().build().unwrap()
+}
+
 /// A request with a key, or without one.
 pub(crate) fn request(key: Option<&str>, method: &str, uri: &str) -> http::request::Builder {
     let request = Request::builder()

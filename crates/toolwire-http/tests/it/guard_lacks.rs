@@ -11,7 +11,7 @@ use toolwire_http::server::{Body, HttpService};
 use toolwire_server::{Context, Log, Principal, Server, State, ToolError, tool};
 
 use crate::{
-    guard_kit::{Keys, call, challenge, guarded, request, send},
+    guard_kit::{Keys, call, challenge, guarded, guarded_by, request, send},
     legacy_kit::{self, Events, gist, json_body},
 };
 
@@ -155,7 +155,7 @@ async fn nothing_of_a_batch_runs_if_one_part_of_it_is_forbidden() {
 #[tokio::test]
 async fn what_needs_somebody_is_answered_with_401_to_nobody() {
     let (server, ran) = server();
-    let service = HttpService::builder(server).guard(Keys::optional()).build().unwrap();
+    let service = guarded_by(server, Keys::optional());
     assert_eq!(gist(&json_body(call(&service, None, "read").await).await), "read");
     for tool in ["whoami", "write"] {
         let refused = call(&service, None, tool).await;

@@ -4,7 +4,6 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolwire_http::server::HttpService;
 use toolwire_server::{Server, tool};
 use tower_service::Service as _;
 
@@ -74,7 +73,7 @@ fn answer(body: Vec<u8>, headers: &[(&str, String)]) {
             request = request.header(*name, value);
         }
         let Ok(request) = request.body(Full::<Bytes>::from(body)) else { return };
-        let response = HttpService::new(server).call(request).await.unwrap();
+        let response = crate::unaddressed(server).call(request).await.unwrap();
         let status = response.status().as_u16();
         assert!((200..500).contains(&status), "{status}");
         let content_type = response.headers().get("content-type").cloned();

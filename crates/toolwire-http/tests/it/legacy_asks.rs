@@ -13,7 +13,7 @@ async fn count_roots(cx: Context) -> Result<String, ToolError> {
 }
 
 fn service() -> HttpService {
-    HttpService::new(Server::builder("test", "1.0").tool(tool("count_roots", count_roots)).build().unwrap())
+    crate::unaddressed(Server::builder("test", "1.0").tool(tool("count_roots", count_roots)).build().unwrap())
 }
 
 async fn connect(service: &HttpService, capabilities: Value) -> Peer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use toolwire_http::server::{HttpService, Legacy, Principal};
+use toolwire_http::server::{Legacy, Principal};
 use toolwire_server::{Limits, Server, State, tool};
 
 use crate::{legacy_kit::*, until};
@@ -100,7 +100,7 @@ async fn without_sessions_and_without_a_header_arrays_are_answered_too() {
 #[tokio::test]
 async fn a_batch_weighs_what_it_weighs_until_the_last_of_it_is_over() {
     let (server, gate, _) = server();
-    let peer = Peer::connect(&HttpService::new(server.clone()), BATCHES).await;
+    let peer = Peer::connect(&crate::unaddressed(server.clone()), BATCHES).await;
     // One call that stays, and sixty-three that are over at once: together they carry 300 kB that stay, too.
     let ping =
         |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {"x": "x".repeat(4700)}});
@@ -129,7 +129,7 @@ async fn answers_that_wait_for_the_rest_of_their_batch_are_charged() {
         .tool(tool("large", || async { "x".repeat(300_000) }))
         .build()
         .unwrap();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let mut peer = Peer { principal: Some(Principal::new("ada")), ..Peer::stranger(&service) };
     peer.initialize(BATCHES).await;
     peer.initialized().await;

@@ -95,12 +95,12 @@ pub(crate) fn server_with(limits: Limits) -> (Server, Gate, Ends) {
 
 pub(crate) fn service() -> (HttpService, Gate) {
     let (server, gate, _) = server();
-    (HttpService::new(server), gate)
+    (crate::unaddressed(server), gate)
 }
 
 pub(crate) fn service_with(configure: impl FnOnce(HttpBuilder) -> HttpBuilder) -> (HttpService, Gate) {
     let (server, gate, _) = server();
-    (configure(HttpService::builder(server)).build().unwrap(), gate)
+    (configure(HttpService::builder(server).without_peer_addresses()).build().unwrap(), gate)
 }
 
 /// One client.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::json;
 use tokio::time;
-use toolwire_http::server::{HttpService, Legacy, Principal};
+use toolwire_http::server::{Legacy, Principal};
 use toolwire_server::Limits;
 
 use crate::{legacy_kit::*, until};
@@ -128,7 +128,7 @@ async fn a_session_belongs_to_its_principal() {
 #[tokio::test]
 async fn cancelling_stops_the_handler_and_leaves_no_answer() {
     let (server, _, ends) = server();
-    let service = HttpService::new(server);
+    let service = crate::unaddressed(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let waiting = peer.start(1, "wait");
     peer.wait_for_start(1).await;
@@ -154,7 +154,7 @@ async fn another_sessions_requests_cannot_be_cancelled() {
 #[tokio::test]
 async fn delete_cancels_what_runs_and_ends_streams() {
     let (server, _, ends) = server();
-    let service = HttpService::new(server);
+    let service = crate::unaddressed(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let mut stream = Events::of(peer.get(None).await);
     assert!(stream.next().await.unwrap().data.is_empty());
@@ -169,7 +169,7 @@ async fn delete_cancels_what_runs_and_ends_streams() {
 #[tokio::test]
 async fn a_client_that_goes_away_does_not_cancel() {
     let (server, gate, ends) = server();
-    let service = HttpService::new(server);
+    let service = crate::unaddressed(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let waiting = peer.start(1, "wait");
     peer.wait_for_start(1).await;
@@ -187,7 +187,7 @@ async fn a_client_that_goes_away_does_not_cancel() {
 async fn running_requests_are_bounded() {
     let limits = Limits { requests_in_flight: 2, ..Limits::default() };
     let (server, gate, _) = server_with(limits);
-    let service = HttpService::new(server);
+    let service = crate::unaddressed(server);
     let peer = Peer::connect(&service, NEWEST).await;
     let running = [peer.start(1, "wait"), peer.start(2, "wait")];
     for id in [1, 2] {
@@ -256,7 +256,7 @@ async fn without_sessions_a_slow_answer_is_a_stream_without_ids() {
 async fn the_oldest_idle_session_of_a_caller_makes_room_for_its_next_one() {
     let limits = Limits { sessions_per_caller: 3, ..Limits::default() };
     let (server, gate, _) = server_with(limits);
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let connect = async |name: &str| {
         let mut peer = Peer { principal: Some(Principal::new(name)), ..Peer::stranger(&service) };
         peer.initialize(NEWEST).await;

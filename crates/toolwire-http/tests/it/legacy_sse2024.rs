@@ -111,7 +111,11 @@ async fn connections_are_bounded() {
 #[tokio::test]
 async fn shutting_down_ends_the_stream() {
     let (server, ..) = server();
-    let service = HttpService::builder(server.clone()).sse2024("/sse", "/messages").build().unwrap();
+    let service = HttpService::builder(server.clone())
+        .sse2024("/sse", "/messages")
+        .without_peer_addresses()
+        .build()
+        .unwrap();
     let (mut stream, _) = open(&service, None).await;
     server.shutdown();
     assert!(stream.next().await.is_none());

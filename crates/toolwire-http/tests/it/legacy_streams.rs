@@ -7,7 +7,7 @@ use http::StatusCode;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use toolwire_http::server::{Body, EventLog, HttpService, LoggedEvent, Principal, SessionId, StreamKey};
+use toolwire_http::server::{Body, EventLog, LoggedEvent, Principal, SessionId, StreamKey};
 use toolwire_protocol::framing::sse::SseDecoder;
 use toolwire_server::{Server, resource};
 use toolwire_transport::BoxFuture;
@@ -89,7 +89,7 @@ async fn a_client_that_takes_only_json_gets_only_the_answer() {
 #[tokio::test]
 async fn each_message_is_on_one_stream() {
     let (server, gate, _) = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let peer = Peer::connect(&service, NEWEST).await;
     let mut standalone = Events::of(peer.get(None).await);
     let mut one = Events::of(peer.call(1, "talk_and_wait").await);
@@ -107,7 +107,7 @@ async fn each_message_is_on_one_stream() {
 #[tokio::test]
 async fn changes_wait_for_a_stream_each_kind_once() {
     let (server, ..) = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let peer = Peer::connect(&service, NEWEST).await;
     for _ in 0..1000 {
         server.notify().tools_changed();
@@ -131,7 +131,7 @@ async fn changes_wait_for_a_stream_each_kind_once() {
 #[tokio::test]
 async fn the_newest_get_wins() {
     let (server, ..) = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let peer = Peer::connect(&service, NEWEST).await;
     let mut older = Events::of(peer.get(None).await);
     server.notify().tools_changed();
@@ -146,7 +146,7 @@ async fn the_newest_get_wins() {
 #[tokio::test]
 async fn the_standalone_stream_is_resumed_where_it_was_cut() {
     let (server, ..) = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let peer = Peer::connect(&service, NEWEST).await;
     let mut standalone = Events::of(peer.get(None).await);
     server.notify().tools_changed();
@@ -319,7 +319,7 @@ async fn a_running_stream_cut_twice_at_any_byte_loses_and_repeats_nothing() {
 #[tokio::test]
 async fn the_server_shutting_down_ends_the_standalone_stream() {
     let (server, ..) = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let peer = Peer::connect(&service, NEWEST).await;
     let mut standalone = Events::of(peer.get(None).await);
     assert!(standalone.next().await.unwrap().data.is_empty());
@@ -376,7 +376,7 @@ async fn news_is_for_whoever_reads_and_not_for_whoever_has_subscribed() {
         .build()
         .unwrap();
     let ada = |scopes: &str| Some(Principal::builder("ada").scopes(scopes.parse().unwrap()).build());
-    let mut peer = Peer::stranger(&HttpService::new(server.clone()));
+    let mut peer = Peer::stranger(&crate::unaddressed(server.clone()));
     peer.principal = ada("mail");
     peer.initialize(NEWEST).await;
     peer.initialized().await;

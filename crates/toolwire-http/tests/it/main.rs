@@ -68,9 +68,16 @@ mod websocket;
 use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
+use toolwire_http::server::HttpService;
+use toolwire_server::Server;
 
 /// The timeout for everything that a test expects to happen at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Creates an endpoint for tests that call the service themselves, without an address.
+fn unaddressed(server: Server) -> HttpService {
+    HttpService::builder(server).without_peer_addresses().build().unwrap()
+}
 
 /// Waits until `met` returns `true`, and lets other tasks run in between.
 ///

@@ -35,7 +35,7 @@ fn server() -> Server {
 }
 
 fn service() -> HttpService {
-    HttpService::new(server())
+    crate::unaddressed(server())
 }
 
 async fn connect(service: &HttpService, principal: Option<&str>) -> (Peer, Value) {
@@ -155,7 +155,7 @@ async fn strangers_have_their_tasks_by_id_and_no_list() {
 #[tokio::test]
 async fn the_status_of_a_legacy_task_is_told_on_the_standalone_stream_of_its_session() {
     let server = server();
-    let service = HttpService::new(server.clone());
+    let service = crate::unaddressed(server.clone());
     let (peer, _) = connect(&service, None).await;
     let (other, _) = connect(&service, None).await;
     let (mut stream, mut silent) = (Events::of(peer.get(None).await), Events::of(other.get(None).await));

@@ -162,11 +162,22 @@ fn steps_that_began_and_timers_are_known() {
 }
 
 #[test]
+fn the_first_result_of_a_step_counts() {
+    let folded = folded(&[
+        Entry::Begun { name: "pay".into() },
+        Entry::step("pay", raw("1")),
+        Entry::step("fetch", raw("2")),
+        Entry::step("pay", raw("3")),
+    ]);
+    assert_eq!(folded.memory.steps["pay"], raw("1"));
+    assert_eq!(folded.memory.steps["fetch"], raw("2"));
+    assert!(folded.begun.is_empty());
+}
+
+#[test]
 fn a_journal_that_contradicts_itself_is_not_run() {
-    let step = || Entry::step("a", raw("1"));
     let timer = || Entry::Timer { name: "t".into(), until: 1 };
     for (entries, why) in [
-        (vec![step(), step()], "has the step \"a\" twice"),
         (vec![timer(), timer()], "has the timer \"t\" twice"),
         (vec![ask("a", "a", "d"), ask("a", "a", "e")], "has the ask \"a\" twice"),
         (vec![ask("a", "a#3", "d"), ask("a", "a#2", "d")], "has the ask \"a#2\" twice"),

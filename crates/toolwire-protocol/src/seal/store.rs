@@ -108,6 +108,15 @@ impl KeyRing {
         key.cipher.decrypt(&XNonce::from(nonce), payload).map_err(|_| Unsealable::Forged)
     }
 
+    /// Returns the id of the key that a value was sealed with, as far as its first bytes tell; nothing is opened.
+    #[doc(hidden)]
+    pub fn key_of_value(sealed: &str) -> Option<[u8; 4]> {
+        // Eight characters are six bytes: the format, the id, and the first of the nonce.
+        let head = BASE64_URL_SAFE_NO_PAD.decode(sealed.get(..8)?).ok()?;
+        let (format, rest) = head.split_first()?;
+        rest.first_chunk::<KEY_ID_BYTES>().copied().filter(|_| *format == FORMAT)
+    }
+
     fn store_key(&self, id: [u8; KEY_ID_BYTES]) -> Option<&PurposeKey> {
         self.keys.iter().map(|key| &key.store).find(|key| key.id == id)
     }
@@ -157,6 +166,10 @@ mod tests {
         let id = old.store_keys().next();
         let named = both.seal_value([3; 24], id, &PLACE, b"3").unwrap();
         assert_eq!(old.open_value(&named, &PLACE).unwrap(), b"3");
+        assert_eq!(KeyRing::key_of_value(&named), id);
+        for malformed in ["", "AQ", "AgAAAAAA", "not base64!"] {
+            assert_eq!(KeyRing::key_of_value(malformed), None);
+        }
         assert_eq!(
             old.seal_value([4; 24], both.store_keys().next(), &PLACE, b"4"),
             Err(Unsealable::UnknownKey)

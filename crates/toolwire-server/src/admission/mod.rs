@@ -13,7 +13,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use toolwire_protocol::{ErrorCode, RpcError};
+use bytes::Bytes;
+use toolwire_protocol::{ErrorCode, Message, RpcError, envelope::write_error};
 use toolwire_transport::{
     internal::QuickHash,
     ledger::{Account, Ceilings, Charge, Ledger, LimitReached, WeakLedger},
@@ -120,6 +121,26 @@ pub(crate) fn busy(reached: &LimitReached) -> RpcError {
     let data = serde_json::json!({ "limit": reached.limit_name() });
     RpcError::new(ErrorCode::INTERNAL_ERROR, format!("the server is busy: {reached}; try again later"))
         .with_data(&data)
+}
+
+/// The length up to which an answer is sent whatever the ledgers say: 1 KiB, as much as the error that would take its place.
+pub(crate) const LIGHT_BYTES: usize = 1024;
+
+/// Writes the error that takes the place of an answer for which there is no room.
+///
+/// It does not ask to try again, as the refusal of a request does: this request was carried out.
+#[must_use]
+pub fn no_room(answer: &Bytes, reached: &LimitReached) -> Bytes {
+    tracing::warn!(%reached, bytes = answer.len(), "there was no room for an answer");
+    let id = match Message::parse(answer) {
+        Ok(Message::Response(answer)) => answer.id,
+        _ => None,
+    };
+    let text = format!(
+        "there is no room for the answer: {reached}; ask for less at once, or read other answers first"
+    );
+    let data = serde_json::json!({ "limit": reached.limit_name() });
+    write_error(id.as_ref(), &RpcError::internal(text).with_data(&data))
 }
 
 #[cfg(test)]

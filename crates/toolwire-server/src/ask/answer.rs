@@ -58,8 +58,8 @@ pub enum AskError {
     /// A step was given a name that is running or has given its result in this run of the handler. Each step needs
     /// its own, also each turn of a loop.
     StepNamedTwice(String),
-    /// A step that may run [at most once](crate::Context::at_most_once) was under way when its process was lost. Nobody knows
-    /// whether it happened.
+    /// A step that may run [at most once](crate::Context::at_most_once) has begun, and has no result: its process was lost,
+    /// its future was dropped, or its result could not be remembered. It is not known whether it happened.
     Interrupted(String),
     /// Too much to remember between the rounds, or too many rounds.
     Limit(String),
@@ -104,7 +104,7 @@ impl fmt::Display for AskError {
             ),
             Self::Interrupted(name) => write!(
                 f,
-                "the step {name:?} was interrupted, and may run at most once; find out whether it happened"
+                "the step {name:?} has begun, came to no result, and may run at most once; find out whether it happened"
             ),
             Self::Limit(why) => f.write_str(why),
         }

@@ -1,13 +1,19 @@
 //! The questions a handler can ask, and what it may rely on in between.
 
-use std::{future::Future, marker::PhantomData};
+use std::{
+    future::{Future, poll_fn},
+    marker::PhantomData,
+};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{RawJson, journal::Entry, seal::Memory, wire::CreateMessageRequestParams};
 
 use super::{
-    Answer, AskError, DEFAULT_ASK_TIME, Elicit, ElicitUrl, ListRoots, Sample, elicit::Form, sealing::random,
+    Answer, AskError, DEFAULT_ASK_TIME, Elicit, ElicitUrl, ListRoots, Sample,
+    elicit::Form,
+    journal::{Found, Unwritten},
+    sealing::random,
 };
 use crate::Context;
 
@@ -112,27 +118,16 @@ impl Context {
     where
         T: Serialize + DeserializeOwned,
     {
-        let unfit = |error: serde_json::Error| {
-            AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
+        let found = self.journal().step(name)?;
+        let step = match RunningStep::come_by(self, name, found).await? {
+            Come::Known(known) => return known.decode().map(Ok).map_err(|error| unfit(name, &error)),
+            Come::Runs(step) => step,
         };
-        let known = self.journal().step(name)?;
-        if let Some(known) = known {
-            return known.decode().map(Ok).map_err(unfit);
-        }
-        let step = RunningStep { cx: self, name };
         let outcome = work.await;
         if let Ok(value) = &outcome {
-            self.record_step(name, RawJson::of(value).map_err(unfit)?).await?;
+            step.record(RawJson::of(value).map_err(|error| unfit(name, &error))?).await?;
         }
-        drop(step);
         Ok(outcome)
-    }
-
-    /// Writes the result of a step down, before the handler gets it: a step whose result is known is never run again.
-    async fn record_step(&self, name: &str, result: RawJson) -> Result<(), AskError> {
-        self.record(|| Entry::step(name, result.clone())).await?;
-        self.journal().record(name, result);
-        Ok(())
     }
 
     /// Writes to the journal of the task, if the handler belongs to one.
@@ -143,11 +138,13 @@ impl Context {
         }
     }
 
-    /// Like [`once`](Self::once) for something that must not happen twice, and rather not at all: when it is not known
-    /// whether it has happened, because the process was lost while it was under way, it is not run again. Then the handler has
+    /// Like [`once`](Self::once) for something that must not happen twice, and rather not at all: when it has begun and its
+    /// result is not known, it is not run again. That is so when the process was lost while it was under way, when its
+    /// future was dropped (by a timeout or a `select!`), and when its result could not be remembered. Then the handler has
     /// to ask the other side, or a person.
     ///
-    /// It makes a difference to tasks; in a call that is not one, a step is never interrupted without the whole call.
+    /// What has begun is remembered for the run of the handler, and in a task for all its runs. In a call that is not a
+    /// task, the run after a round of questions knows results only.
     ///
     /// ```
     /// use toolwire_server::{AskError, BoxError, Context};
@@ -166,23 +163,34 @@ impl Context {
     where
         T: Serialize + DeserializeOwned,
     {
-        let unfit = |error: serde_json::Error| {
-            AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
+        let found = self.journal().step_at_most_once(name)?;
+        let step = match RunningStep::come_by(self, name, found).await? {
+            Come::Known(known) => return known.decode().map_err(|error| unfit(name, &error)),
+            Come::Runs(step) => step,
         };
-        if self.journal().has_begun(name) {
-            return Err(AskError::Interrupted(name.to_owned()));
-        }
-        let known = self.journal().step(name)?;
-        if let Some(known) = known {
-            return known.decode().map_err(unfit);
-        }
-        let step = RunningStep { cx: self, name };
-        self.journal().begin(name);
-        self.record(|| Entry::Begun { name: name.to_owned() }).await?;
+        self.begin_step(name).await?;
         let value = work.await;
-        self.record_step(name, RawJson::of(&value).map_err(unfit)?).await?;
-        drop(step);
+        step.record(RawJson::of(&value).map_err(|error| unfit(name, &error))?).await?;
         Ok(value)
+    }
+
+    /// Notes that a step which may run at most once begins, before it does.
+    async fn begin_step(&self, name: &str) -> Result<(), AskError> {
+        let run = {
+            // Looked at together, as where a step is recorded.
+            let mut journal = self.journal();
+            let run = self.task_run();
+            if run.is_none() {
+                journal.begin(name);
+            }
+            run
+        };
+        if let Some(run) = run {
+            run.record(Entry::Begun { name: name.to_owned() }).await?;
+            // Not before: a step whose future was dropped up to here has certainly not happened.
+            self.journal().begin(name);
+        }
+        Ok(())
     }
 
     /// A text that is the same through all rounds of this call, and different for every other call and label. Give
@@ -220,14 +228,66 @@ impl Context {
     }
 }
 
+fn unfit(name: &str, error: &serde_json::Error) -> AskError {
+    AskError::Limit(format!("the step {name:?} cannot be remembered: {error}"))
+}
+
+/// A step that the handler has come by.
+enum Come<'a> {
+    /// This is its result.
+    Known(RawJson),
+    Runs(RunningStep<'a>),
+}
+
 /// A step that runs, until its result is recorded. Until then the handler is not put aside.
 struct RunningStep<'a> {
     cx: &'a Context,
     name: &'a str,
+    /// Its result while that is being written. Whatever drops the step then leaves it to the next one of its name.
+    unwritten: Option<Unwritten>,
+}
+
+impl<'a> RunningStep<'a> {
+    /// Waits for the result of a step that was done in this run, if its future was dropped before that was written.
+    async fn come_by(cx: &'a Context, name: &'a str, found: Found) -> Result<Come<'a>, AskError> {
+        let step = || Self { cx, name, unwritten: None };
+        match found {
+            Found::Known(known) => Ok(Come::Known(known)),
+            Found::Nothing => Ok(Come::Runs(step())),
+            Found::Unwritten(unwritten) => step().written(unwritten).await.map(Come::Known),
+        }
+    }
+
+    /// Writes its result down, before the handler gets it: a step whose result is known is never run again.
+    async fn record(self, result: RawJson) -> Result<(), AskError> {
+        let run = {
+            // Looked at under the lock under which a call becomes a task: either the result moves into the task with
+            // the journal, or it is written to the task.
+            let mut journal = self.cx.journal();
+            let Some(run) = self.cx.task_run() else {
+                journal.record(self.name, result);
+                return Ok(());
+            };
+            run
+        };
+        let written = run.record(Entry::step(self.name, result.clone()));
+        self.written(Unwritten { result, written }).await.map(drop)
+    }
+
+    /// Waits until its result is written, and gives it.
+    async fn written(mut self, unwritten: Unwritten) -> Result<RawJson, AskError> {
+        let unwritten = self.unwritten.insert(unwritten);
+        let written = poll_fn(|task| unwritten.written.as_mut().poll(task)).await;
+        let result = unwritten.result.clone();
+        self.unwritten = None;
+        written?;
+        self.cx.journal().record(self.name, result.clone());
+        Ok(result)
+    }
 }
 
 impl Drop for RunningStep<'_> {
     fn drop(&mut self) {
-        self.cx.journal().step_ended(self.name);
+        self.cx.journal().step_ended(self.name, self.unwritten.take());
     }
 }

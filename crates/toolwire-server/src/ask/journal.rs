@@ -5,6 +5,10 @@
 //! handler runs again from its start and finds them here. A task works the same way, except that it is not its client that
 //! keeps the journal, and that it may also wait for a time.
 
+mod steps;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     task::Waker,
@@ -17,6 +21,8 @@ use toolwire_protocol::{
     wire::{InputRequest, InputResponses},
 };
 
+use self::steps::Step;
+pub(crate) use self::steps::{Found, Unwritten};
 use super::AskError;
 
 /// What is known and what is asked in one run of a handler.
@@ -34,7 +40,7 @@ pub(crate) struct Journal {
     refused: BTreeMap<String, RpcError>,
     /// Steps that may run at most once and have begun, in earlier runs.
     begun_before: BTreeSet<String>,
-    /// The same in this one.
+    /// Those that have begun in this run.
     begun: BTreeSet<String>,
     /// Until when the task sleeps, as earlier runs have found.
     timers: BTreeMap<String, u64>,
@@ -85,16 +91,6 @@ pub(crate) struct AskedQuestion {
     pub(crate) key: String,
     pub(crate) digest: String,
     pub(crate) request: InputRequest,
-}
-
-/// How a step of this run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Running,
-    /// The handler has its result.
-    Given,
-    /// It came to nothing, and may be tried again.
-    Failed,
 }
 
 /// What the journal knows of a question.
@@ -213,36 +209,6 @@ impl Journal {
         self.now.asked_twice.insert(key.to_owned())
     }
 
-    /// Comes by a step: its result, if an earlier run has left one. A name stands for one step of a run, so one that is
-    /// running or has given its result is refused.
-    pub(crate) fn step(&mut self, name: &str) -> Result<Option<RawJson>, AskError> {
-        match self.steps.get(name) {
-            Some(Step::Running | Step::Given) => return Err(AskError::StepNamedTwice(name.to_owned())),
-            Some(Step::Failed) | None => {}
-        }
-        self.steps_taken.insert(name.to_owned());
-        let known = self.now.steps.get(name).cloned();
-        self.steps.insert(name.to_owned(), if known.is_some() { Step::Given } else { Step::Running });
-        self.running += usize::from(known.is_none());
-        Ok(known)
-    }
-
-    /// Writes the result of a step down. Where a journal is kept elsewhere, it is written there before.
-    pub(crate) fn record(&mut self, name: &str, result: RawJson) {
-        self.now.steps.insert(name.to_owned(), result);
-        self.steps.insert(name.to_owned(), Step::Given);
-    }
-
-    /// Whether a step that may run at most once has begun in an earlier run, and nobody knows what came of it.
-    pub(crate) fn has_begun(&self, name: &str) -> bool {
-        self.begun_before.contains(name) && !self.now.steps.contains_key(name)
-    }
-
-    /// A step that may run at most once begins.
-    pub(crate) fn begin(&mut self, name: &str) {
-        self.begun.insert(name.to_owned());
-    }
-
     /// Until when a wait takes, as an earlier run has found or as it does now. Its name stands for it alone.
     pub(crate) fn sleep_until(&mut self, name: &str, fresh: impl FnOnce() -> u64) -> Result<u64, AskError> {
         if matches!(self.steps.get(name), Some(Step::Running | Step::Given)) {
@@ -274,27 +240,6 @@ impl Journal {
     /// A wait is over, and need not be repeated in another round.
     pub(crate) fn slept(&mut self, name: &str, until: RawJson) {
         self.now.steps.insert(name.to_owned(), until);
-    }
-
-    /// A step runs no more, whether its result was recorded or not.
-    pub(crate) fn step_ended(&mut self, name: &str) {
-        self.running -= 1;
-        if let Some(step @ Step::Running) = self.steps.get_mut(name) {
-            *step = Step::Failed;
-        }
-        // It may have been the last thing that the handler waited for beside its questions.
-        if self.running == 0
-            && self.waits_for_something()
-            && let Some(driver) = &self.driver
-        {
-            driver.wake_by_ref();
-        }
-    }
-
-    /// A layer calls the handler, maybe not for the first time: what it has done before is remembered, and its names are
-    /// free again.
-    pub(crate) fn called_again(&mut self) {
-        self.steps.retain(|_, step| *step == Step::Running);
     }
 
     /// Whether the handler waits for answers and nothing else. To be asked after the handler was polled and
@@ -346,10 +291,11 @@ impl Journal {
         (questions, self.leave())
     }
 
-    /// What this run leaves to the next.
+    /// Returns what this run leaves to the next.
     fn leave(&mut self) -> Memory {
         let round = self.round();
         let user = self.now.user.take();
+        self.take_over_left();
         let mut memory = self.now.clone();
         memory.round = round;
         memory.user = user;
@@ -358,18 +304,20 @@ impl Journal {
 
     /// Starts another run with the same knowledge, for those whose answers came without a retry.
     pub(crate) fn rerun(&mut self) {
+        let left = self.leave();
         self.open.clear();
         self.steps.clear();
         self.steps_taken.clear();
         self.unnamed = 0;
         self.suspended = false;
-        let left = self.leave();
         self.now = left.for_next_run();
         self.before = Some(left);
     }
 
-    /// Writes a question of the handler's own making on the journal.
+    /// Writes a question of the handler's own making on the journal. It takes the place of one with its key that the
+    /// handler no longer waits for.
     pub(crate) fn put(&mut self, key: String, request: InputRequest, digest: String) {
+        self.open.retain(|open| open.key != key);
         self.now.asked.insert(key.clone(), digest);
         self.open.push(Open { key, request });
     }
@@ -410,12 +358,14 @@ impl Journal {
         Footprint { questions: self.now.asked.clone(), steps: self.steps_taken.clone() }
     }
 
-    /// The journal as it was when this run began, except that steps which have been taken stay taken.
+    /// The journal as it was when this run began, except that steps which have been taken stay taken, and those that
+    /// may run at most once have begun.
     pub(crate) fn as_before(&self) -> Self {
         let mut journal = Self { given: self.given.clone(), ..Self::default() };
         journal.load(self.before.clone(), None);
         journal.now.steps = self.now.steps.clone();
         journal.now.call.clone_from(&self.now.call);
+        journal.begun_before = &self.begun_before | &self.begun;
         journal
     }
 }
@@ -448,62 +398,5 @@ impl Footprint {
         let list = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(", ");
         (self.steps != again.steps)
             .then(|| format!("its steps were [{}], then [{}]", list(&self.steps), list(&again.steps)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn result() -> RawJson {
-        RawJson::parse("7").unwrap()
-    }
-
-    fn run(journal: &mut Journal, name: &str) {
-        assert_eq!(journal.step(name), Ok(None));
-        journal.record(name, result());
-        journal.step_ended(name);
-    }
-
-    #[test]
-    fn a_name_stands_for_one_step_of_a_run() {
-        let twice = Err(AskError::StepNamedTwice("a".to_owned()));
-        let mut journal = Journal::default();
-        assert_eq!(journal.step("a"), Ok(None));
-        assert_eq!(journal.step("a"), twice, "while it runs");
-        journal.step_ended("a");
-        run(&mut journal, "a");
-        assert_eq!(journal.step("a"), twice, "when it has given its result");
-        assert_eq!(journal.step("b"), Ok(None));
-
-        let (_, left) = journal.suspend();
-        let mut again = Journal::default();
-        again.load(Some(left), None);
-        assert_eq!(again.step("a"), Ok(Some(result())), "in another run it is found");
-        assert_eq!(again.step("a"), twice, "once");
-        assert_eq!(again.step("b"), Ok(None), "it was never recorded");
-    }
-
-    #[test]
-    fn a_handler_that_a_layer_calls_again_finds_its_steps() {
-        let mut journal = Journal::default();
-        run(&mut journal, "a");
-        assert_eq!(journal.step("b"), Ok(None));
-        journal.called_again();
-        assert_eq!(journal.step("a"), Ok(Some(result())));
-        assert!(journal.step("b").is_err(), "it still runs");
-        assert_eq!(journal.footprint().steps.len(), 2);
-    }
-
-    #[test]
-    fn a_rerun_starts_with_the_steps_of_the_one_before() {
-        let mut journal = Journal::default();
-        run(&mut journal, "a");
-        journal.set_user(Some(result()));
-        journal.rerun();
-        assert_eq!((journal.round(), journal.user()), (2, Some(result())));
-        assert_eq!(journal.step("a"), Ok(Some(result())));
-        journal.rerun();
-        assert_eq!((journal.round(), journal.user()), (3, None));
     }
 }

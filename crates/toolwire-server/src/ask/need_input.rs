@@ -1,11 +1,12 @@
 //! Asking by hand: a handler that returns its questions instead of awaiting them.
 
-use std::{future::poll_fn, pin::Pin, task::Poll};
+use std::{collections::BTreeSet, future::poll_fn, pin::Pin, task::Poll};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use toolwire_protocol::{
     ErrorCode, Feature, RawJson, RpcError,
+    journal::check_key,
     seal::Memory,
     wire::{
         CreateMessageRequestParams, ElicitRequestParams, ElicitRequestUrlParams, InputRequest,
@@ -24,6 +25,8 @@ use crate::{
 /// the answers with [`Context::input`].
 ///
 /// Most handlers are better off with [`Context::elicit`] and its siblings, which do this by themselves.
+///
+/// Each question has a key of its own. In a tool that has tasks, a key is not empty, has at most 256 bytes and no `#`.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -145,9 +148,26 @@ impl NeedInput {
         self.questions.iter().try_for_each(|(_, request)| check_capability(cx, request))
     }
 
+    /// Checks that a task can ask these questions, before a user answers what could not be taken.
+    fn check_keys(&self) -> Result<(), RpcError> {
+        let mut seen = BTreeSet::new();
+        for (key, _) in &self.questions {
+            let why = match check_key(key) {
+                Ok(()) if seen.insert(key) => continue,
+                Ok(()) => "another question has this key; give each its own",
+                Err(why) => why,
+            };
+            return Err(RpcError::internal(format!("the question {key:?} cannot be asked: {why}")));
+        }
+        Ok(())
+    }
+
     /// Puts the questions on the journal, where the engine finds them.
     pub(crate) fn post(self, cx: &Context) -> Result<(), RpcError> {
         self.check(cx).map_err(|error| error.rpc_error())?;
+        if cx.0.task.get().is_some() {
+            self.check_keys()?;
+        }
         for (key, request) in self.questions {
             let question = RawJson::of(&request).map_err(|error| RpcError::internal(error.to_string()))?;
             cx.journal().put(key, request, Memory::digest(&question));

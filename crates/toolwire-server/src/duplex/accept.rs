@@ -4,6 +4,7 @@ use std::pin::pin;
 
 use toolwire_transport::{Duplex, Listener};
 
+use super::known_of;
 use crate::{Server, engine::Acceptor};
 
 impl Server {
@@ -11,7 +12,8 @@ impl Server {
     /// `connections` says are served at once; further ones wait to be accepted.
     ///
     /// At the end the listener is dropped first, so that nobody new comes in, and then running requests may finish
-    /// within the limit `drain_timeout`.
+    /// within the limit `drain_timeout`. [Tasks](crate::TaskPolicy) that still run here are given back to their store, as by
+    /// [`end_tasks`](Self::end_tasks).
     ///
     /// # Cancel safety
     /// Dropping the future ends every connection at once.
@@ -20,6 +22,7 @@ impl Server {
         L: Listener,
         L::Connection: Duplex,
     {
+        let place = self.begin_tasks();
         let mut acceptor = Acceptor::new(listener, self.limits().connections);
         let mut ended = pin!(self.until_shutdown());
         loop {
@@ -30,7 +33,8 @@ impl Server {
             };
             let server = self.clone();
             acceptor.spawn(async move {
-                if let Err(error) = server.serve(connection).await {
+                let extensions = known_of(&connection);
+                if let Err(error) = server.serve_connection(connection, extensions).await {
                     tracing::debug!(%error, "a connection broke");
                 }
                 drop(permit);
@@ -39,5 +43,6 @@ impl Server {
         // Each of them ends by itself within its own time.
         let mut connections = acceptor.into_tasks();
         while connections.join_next().await.is_some() {}
+        place.ended(false).await;
     }
 }

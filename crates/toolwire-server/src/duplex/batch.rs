@@ -15,6 +15,7 @@ use toolwire_transport::{
 use super::{Connection, ReplyTo};
 use crate::{
     Lack,
+    admission::{LIGHT_BYTES, no_room},
     engine::{EncodedResponse, Incoming, Session, join_answers},
 };
 
@@ -49,20 +50,38 @@ impl BatchAnswers {
 
     /// Takes one answer, or none for a request that was cancelled. All of them leave once they are there.
     pub(super) fn take(&self, answer: Option<Bytes>) {
-        if let Some(all) = self.collect(answer) {
+        if let Some((all, charge)) = self.collect(answer) {
             // A closed queue means that the client is gone, which the writer reports.
-            let _ = self.lane.finish(all);
+            let _ = self.lane.finish_charged(all, charge);
         }
     }
 
-    fn collect(&self, answer: Option<Bytes>) -> Option<Bytes> {
+    fn collect(&self, answer: Option<Bytes>) -> Option<(Bytes, Charge)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = answer {
-            state.charge.grow_unchecked(answer.len());
-            state.answers.push(answer);
+            state.keep(answer);
         }
         state.open -= 1;
-        (state.open == 0 && !state.answers.is_empty()).then(|| join_answers(&state.answers))
+        if state.open > 0 || state.answers.is_empty() {
+            return None;
+        }
+        let none = state.charge.ledger().empty_charge(Account::AnswerBytes);
+        let charge = std::mem::replace(&mut state.charge, none);
+        Some((join_answers(&std::mem::take(&mut state.answers)), charge))
+    }
+}
+
+impl State {
+    /// Keeps an answer until the others are there. If there is no room for it, an error takes its place.
+    fn keep(&mut self, mut answer: Bytes) {
+        if answer.len() > LIGHT_BYTES {
+            match self.charge.grow(answer.len()) {
+                Ok(()) => return self.answers.push(answer),
+                Err(reached) => answer = no_room(&answer, &reached),
+            }
+        }
+        self.charge.grow_unchecked(answer.len());
+        self.answers.push(answer);
     }
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::{task::JoinSet, time::timeout};
 use toolwire_protocol::{
     Feature, Message, Method, Notification, Request, RpcError,
-    envelope::{EnvelopeFault, FaultKind, Outline, write_error, write_notification},
+    envelope::{EnvelopeFault, FaultKind, Outline, OutlineKind, write_error, write_notification},
     framing::ndjson::LineTooLong,
     peek::Peek,
     wire::CancelledNotificationParams,
@@ -22,7 +22,7 @@ use toolwire_transport::{FairQueue, Ledger, fair, ledger::Account};
 use super::batch::BatchAnswers;
 use crate::{
     CallerId, CallerScope, Context, Extensions, Principal, Server,
-    admission::{Admitted, Refusal, Requests, Waiting},
+    admission::{Admitted, LIGHT_BYTES, Refusal, Requests, Waiting, no_room},
     engine::{Arrival, Call, Delivery, EncodedResponse, EndsAt, Incoming, Outcome, Session},
     observe::Presence,
 };
@@ -69,7 +69,7 @@ impl Connection {
         let id = CallerId::new(CallerScope::Connection);
         let queue_limits = fair::Limits { queue_bytes: limits.queued_bytes, ..fair::Limits::default() };
         Self {
-            queue: FairQueue::charged(queue_limits, ledger.empty_charge(Account::AnswerBytes)),
+            queue: FairQueue::charged_or(queue_limits, ledger.empty_charge(Account::AnswerBytes), no_room),
             extensions,
             ledger,
             id,
@@ -137,12 +137,17 @@ impl Connection {
         self.session.get().is_some_and(|session| session.version().has(Feature::Batches))
     }
 
-    /// Answers a message that was dropped, unless it is one that is not to be answered.
+    /// Answers a message that was dropped, unless it is one that is not to be answered. If it was an answer itself, the
+    /// handler that waits for it is given the error.
     pub(super) fn refuse_dropped(&self, why: &RpcError, outline: &Outline) {
         if outline.may_be_answered() {
-            self.post(write_error(outline.request_id(), why));
-        } else {
-            tracing::warn!(why = %why.message, kind = ?outline.kind, "a message was dropped");
+            return self.post(write_error(outline.request_id(), why));
+        }
+        tracing::warn!(why = %why.message, kind = ?outline.kind, "a message was dropped");
+        if outline.kind == OutlineKind::Response
+            && let (Some(id), Some(session)) = (&outline.id, self.session.get())
+        {
+            self.settle(session.deliver_error(id, why));
         }
     }
 
@@ -176,28 +181,38 @@ impl Connection {
             Incoming::Answered(answered) => answered,
             Incoming::Notification(note) => return self.notification(&note),
             Incoming::Response(response) => {
-                match self.session.get().map(|session| session.deliver(response)) {
-                    Some(Delivery::Taken) => {}
-                    // The session has charged it until it is stored.
-                    Some(Delivery::Storing(stored)) => self.spawn(async move {
-                        if let Err(error) = stored.await {
-                            tracing::warn!(%error, "an answer to a question of a task was lost");
-                        }
-                    }),
-                    Some(Delivery::Unknown) | None => {
-                        tracing::debug!("a response that nobody waits for was dropped");
-                    }
-                }
-                return;
+                let session = self.session.get();
+                return self
+                    .settle(session.map_or(Delivery::Unknown, |session| session.deliver_once(response)));
             }
             Incoming::Unwanted(_) | Incoming::Ignored => return,
         };
         self.answer(&reply_to, Some(answered.body));
     }
 
+    /// Sees to it that an answer to a question is stored, where that is still to be done.
+    fn settle(&self, delivery: Delivery) {
+        match delivery {
+            Delivery::Taken => {}
+            // What is stored is bounded by the session.
+            Delivery::Storing(stored) => self.spawn(async move {
+                if let Err(error) = stored.await {
+                    tracing::warn!(%error, "an answer to a question of a task was lost");
+                }
+            }),
+            Delivery::Unknown => tracing::debug!("a response that nobody waits for was dropped"),
+        }
+    }
+
     fn initialize(&self, request: &Request) -> EncodedResponse {
         match Session::initialize(&self.server, request, &self.ledger, &self.extensions) {
             Ok((session, answered)) => {
+                // A client that gets an error in place of the answer has no session.
+                if answered.body.len() > LIGHT_BYTES
+                    && let Err(reached) = self.ledger.charge(Account::AnswerBytes, answered.body.len())
+                {
+                    return EncodedResponse { body: no_room(&answered.body, &reached), ..answered };
+                }
                 // It was made sure that there is none yet, and only the reader sets it.
                 let _ = self.session.set(session);
                 answered

@@ -23,7 +23,9 @@ use crate::{CallerKey, Extensions, Server, admission::busy, engine::EndsAt};
 impl Server {
     /// Serves one client until it goes away, or until [`shutdown`](Self::shutdown).
     ///
-    /// When the client has closed its side, running requests may finish within the limit `drain_timeout`.
+    /// When the client has closed its side, running requests may finish within the limit `drain_timeout`. At the end of
+    /// standard input, and after a shutdown, [tasks](crate::TaskPolicy) that run here are then given back to their store, as
+    /// by [`end_tasks`](Self::end_tasks).
     ///
     /// # Errors
     /// When the transport breaks. A client that simply leaves is not an error.
@@ -31,10 +33,7 @@ impl Server {
     /// # Cancel safety
     /// Dropping the future ends the connection at once, and every request of it.
     pub async fn serve<D: Duplex>(&self, transport: D) -> Result<(), ServeError> {
-        let mut extensions = Extensions::default();
-        if let Some(peer) = transport.local_peer() {
-            extensions.insert(peer);
-        }
+        let extensions = known_of(&transport);
         self.serve_with(transport, extensions).await
     }
 
@@ -50,6 +49,19 @@ impl Server {
     /// # Cancel safety
     /// Dropping the future ends the connection at once, and every request of it.
     pub async fn serve_with<D: Duplex>(
+        &self,
+        transport: D,
+        extensions: Extensions,
+    ) -> Result<(), ServeError> {
+        let (place, ends_process) = (self.begin_tasks(), transport.ends_process());
+        let served = self.serve_connection(transport, extensions).await;
+        place.ended(ends_process).await;
+        served
+    }
+
+    /// Serves one of many connections, whose acceptor sees to the end of tasks.
+    #[doc(hidden)]
+    pub async fn serve_connection<D: Duplex>(
         &self,
         transport: D,
         extensions: Extensions,
@@ -73,6 +85,15 @@ impl Server {
             None => self.ledger().clone(),
         }
     }
+}
+
+/// Returns what a transport knows of its peer.
+fn known_of<D: Duplex>(transport: &D) -> Extensions {
+    let mut extensions = Extensions::default();
+    if let Some(peer) = transport.local_peer() {
+        extensions.insert(peer);
+    }
+    extensions
 }
 
 /// The transport broke while serving.

@@ -24,7 +24,7 @@ pub use origin::{Incoming, RequestOrigin, join_answers};
 pub use session::{Delivery, Session};
 pub(crate) use slow::SlowRoutes;
 
-pub use crate::admission::{Refusal, Requests};
+pub use crate::admission::{Refusal, Requests, no_room};
 
 use toolwire_protocol::{classify::Fault, peek::Peek, wire::JsonObject};
 

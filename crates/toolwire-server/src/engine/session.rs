@@ -6,8 +6,9 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use toolwire_protocol::{
-    Method, Params, Request, Response, RpcError, Version,
+    Message, Method, Params, Request, RequestId, Response, RpcError, Version,
     classify::LegacyView,
     envelope::{write_error, write_response},
     wire::{
@@ -51,6 +52,8 @@ struct Inner {
     _facts: Charge,
     /// The URIs that are subscribed to.
     uris: Mutex<Charge>,
+    /// Permits for errors that are stored in place of answers while there is no room to charge them.
+    uncharged_errors: Arc<Semaphore>,
 }
 
 /// What became of a response.
@@ -70,6 +73,9 @@ const SESSION_BYTES: usize = 1024;
 
 /// The approximate size of an answer besides its text, while it is stored or on its way to the handler.
 const ANSWER_BYTES: usize = 1024;
+
+/// Maximum number of errors of one session that are being stored without being charged.
+const UNCHARGED_ERRORS: usize = 64;
 
 /// How many bytes a fact takes once it is decoded, for each byte of its text, about.
 const DECODED_FACTOR: usize = 8;
@@ -135,6 +141,7 @@ impl Session {
             tasks,
             subscriptions: server.limits().subscriptions,
             asks: Asks::new(server.limits().pending_asks),
+            uncharged_errors: Arc::new(Semaphore::new(UNCHARGED_ERRORS)),
         }));
         session.read_by(server, extensions.get());
         Ok((session, EncodedResponse::new(200, body)))
@@ -166,15 +173,62 @@ impl Session {
     /// Hands in the client's answer to a question. It is charged to the session until it is stored, or the one who asked
     /// has taken it.
     pub fn deliver(&self, response: Response) -> Delivery {
-        let bytes = ANSWER_BYTES + answer_weight(response.outcome.as_ref().map(Params::text));
-        let charge = self.0.ledger.charge(Account::RequestBytes, bytes);
-        let response = match &self.0.tasks {
-            Some(tasks) => match tasks.answer(response) {
-                Ok(storing) => return Delivery::Storing(Box::pin(stored(storing, charge))),
-                Err(response) => response,
-            },
-            None => response,
+        let charge = self.charge_answer(&response);
+        match self.answer_task(response) {
+            Ok(storing) => Delivery::Storing(Box::pin(stored(storing, charge))),
+            Err(response) => self.answer_call(response, charge),
+        }
+    }
+
+    /// Like [`deliver`](Self::deliver), for a client that cannot be told to send its answer again: if there is no room for
+    /// one, the task is given an error in its place.
+    pub(crate) fn deliver_once(&self, response: Response) -> Delivery {
+        let charge = self.charge_answer(&response);
+        let refused = charge.as_ref().err().and_then(|reached| Some((response.id.clone()?, busy(reached))));
+        match (self.answer_task(response), refused) {
+            (Ok(_), Some((id, error))) => self.deliver_error(&id, &error),
+            (Ok(storing), None) => Delivery::Storing(Box::pin(stored(storing, charge))),
+            (Err(response), _) => self.answer_call(response, charge),
+        }
+    }
+
+    /// Hands in an error in place of an answer that cannot be taken, so that the handler that asked does not wait for it.
+    pub(crate) fn deliver_error(&self, id: &RequestId, error: &RpcError) -> Delivery {
+        let Ok(Message::Response(response)) = Message::parse(&write_error(Some(id), error)) else {
+            return Delivery::Unknown;
         };
+        let charge = self.charge_answer(&response);
+        let storing = match self.answer_task(response) {
+            Ok(storing) => storing,
+            Err(response) => return self.answer_call(response, charge),
+        };
+        if charge.is_ok() {
+            return Delivery::Storing(Box::pin(stored(storing, charge)));
+        }
+        let Ok(permit) = Arc::clone(&self.0.uncharged_errors).try_acquire_owned() else {
+            tracing::warn!(%id, "an answer to a question of a task was lost: too many are refused at once");
+            return Delivery::Unknown;
+        };
+        Delivery::Storing(Box::pin(async move {
+            let _permit = permit;
+            storing.await
+        }))
+    }
+
+    fn charge_answer(&self, response: &Response) -> Result<Charge, LimitReached> {
+        let bytes = ANSWER_BYTES + answer_weight(response.outcome.as_ref().map(Params::text));
+        self.0.ledger.charge(Account::RequestBytes, bytes)
+    }
+
+    /// Begins to store the answer to a question of a task. Gives other responses back.
+    fn answer_task(&self, response: Response) -> Result<BoxFuture<'static, Result<(), RpcError>>, Response> {
+        match &self.0.tasks {
+            Some(tasks) => tasks.answer(response),
+            None => Err(response),
+        }
+    }
+
+    fn answer_call(&self, response: Response, charge: Result<Charge, LimitReached>) -> Delivery {
         if self.0.asks.deliver(response, charge) { Delivery::Taken } else { Delivery::Unknown }
     }
 

@@ -20,14 +20,14 @@ impl TaskFilter {
 }
 
 impl Notifier {
-    /// A task may have changed, which was made in this session, if that is known.
-    pub(crate) fn task_changed(&self, id: TaskId, session: Option<SessionKey>) {
+    /// A task may have changed, which was made in this session, if that is known. Returns how many want to hear of it.
+    pub(crate) fn task_changed(&self, id: TaskId, session: Option<SessionKey>) -> usize {
         let change = Change::Task(id);
         self.tell(|subscriber| {
             let made_there =
                 |filter: &mut super::Filter| session.is_some() && filter.tasks.session == session;
             subscriber.offer_if(&change, made_there)
-        });
+        })
     }
 }
 

@@ -6,16 +6,20 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 use toolwire_protocol::{
     Method, RawJson, RequestId, Response, RpcError,
     codec::{adapt_question, relate, relate_question},
     envelope::write_notification,
     journal::Entry,
     seal::Memory,
-    wire::{CancelledNotificationParams, ElicitRequestParams, InputRequest, InputRequests},
+    wire::{CancelledNotificationParams, ElicitRequestParams, InputRequest, InputRequests, JsonObject},
 };
 use toolwire_store::{Owner, TaskId};
 
@@ -24,6 +28,13 @@ use crate::{
     CallerId, CallerScope, Context,
     ask::{check_capability, write_question},
 };
+
+/// Time for which storing an answer is tried.
+const STORE_FOR: Duration = Duration::from_secs(10);
+
+/// Shortest and longest pause before it is tried again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Who asks which client for which task, on this node.
 #[derive(Debug, Default)]
@@ -40,14 +51,23 @@ struct Table {
 #[derive(Debug)]
 struct Asking {
     number: u64,
-    /// The ids of the requests that wait for a response, by the keys of their questions.
-    asked: Mutex<BTreeMap<String, RequestId>>,
+    /// Questions that were put to the client, by their keys.
+    asked: Mutex<BTreeMap<String, Asked>>,
     /// There are more or fewer of them.
     others: Notify,
 }
 
+/// A question that was put to a client.
+#[derive(Debug)]
+enum Asked {
+    /// The request with this id waits for its response.
+    Waits(RequestId),
+    /// Its answer is being stored, or is stored. It is open for as long as the store says so, and is not asked again.
+    Answered,
+}
+
 impl Asking {
-    fn asked(&self) -> MutexGuard<'_, BTreeMap<String, RequestId>> {
+    fn asked(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,10 +117,22 @@ impl Askers {
         table.numbers
     }
 
-    /// A question was answered, and need not be withdrawn.
+    /// A question was answered by the response to this request, and need not be withdrawn.
     fn answered(&self, place: (CallerId, TaskId), id: &RequestId) {
         for asking in self.lock().askers.get(&place).into_iter().flatten() {
-            asking.asked().retain(|_, asked| asked != id);
+            for asked in asking.asked().values_mut() {
+                if matches!(asked, Asked::Waits(waiting) if waiting == id) {
+                    *asked = Asked::Answered;
+                }
+            }
+        }
+    }
+
+    /// The answer to a question could not be stored, and it is asked again.
+    fn lost(&self, place: (CallerId, TaskId), key: &str) {
+        for asking in self.lock().askers.get(&place).into_iter().flatten() {
+            asking.asked().remove(key);
+            asking.others.notify_one();
         }
     }
 }
@@ -130,8 +162,8 @@ impl<'a> Asker<'a> {
         }
         let asked: Vec<String> = asking.asked().keys().cloned().collect();
         for gone in asked.iter().filter(|key| !open.contains_key(key)) {
-            let id = asking.asked().remove(gone);
-            if let Some(id) = id {
+            let asked = asking.asked().remove(gone);
+            if let Some(Asked::Waits(id)) = asked {
                 self.cancel(id);
             }
         }
@@ -140,7 +172,7 @@ impl<'a> Asker<'a> {
             let number = self.service.askers.next_number();
             let id = RequestId::from(format!("t:{}:{}-{number}:{key}", self.task, self.service.node));
             let Ok(message) = write_question(&id, &question) else { continue };
-            asking.asked().insert(key.to_owned(), id);
+            asking.asked().insert(key.to_owned(), Asked::Waits(id));
             if !self.cx.outbox().send_message(message).await {
                 // The client is gone, which its transport notices.
                 return;
@@ -168,8 +200,10 @@ impl<'a> Asker<'a> {
     pub(super) fn withdraw(&self) {
         let Some((_, asking)) = &self.session else { return };
         let asked = std::mem::take(&mut *asking.asked());
-        for id in asked.into_values() {
-            self.cancel(id);
+        for asked in asked.into_values() {
+            if let Asked::Waits(id) = asked {
+                self.cancel(id);
+            }
         }
     }
 
@@ -214,8 +248,12 @@ pub(super) fn is_answer(response: &Response) -> bool {
 
 /// Takes a response to a question of a task. When this is done, the answer is stored.
 ///
+/// A client answers a question once, so an answer that cannot be stored at once is tried for some time. If that fails, or
+/// this is dropped before, the question is asked again. In the place of an answer that can never be stored, the task gets
+/// the error.
+///
 /// # Errors
-/// When it is not, and may be sent again.
+/// When it is not stored.
 pub(super) fn answer(
     service: Arc<TaskService>,
     owner: Owner,
@@ -236,13 +274,65 @@ pub(super) fn answer(
             Ok(result) => Entry::answer(key, result.map_err(unfit)?),
             Err(error) => Entry::refusal(key, RawJson::of(&error).map_err(unfit)?),
         };
-        service.askers.answered((caller, task), id);
-        match service.answer(&owner, &task, vec![entry]).await? {
-            Some(answered) if !answered.taken.is_empty() => {}
-            _ => tracing::debug!(?task, "an answer came to a question that is not open"),
+        let _busy = service.runs.busy();
+        let place = (caller, task);
+        service.askers.answered(place, id);
+        let mut storing = Storing { askers: &service.askers, place, key, stored: false };
+        match store(&service, &owner, &task, entry).await {
+            // The same answer would come again, and be refused again.
+            Err(error) if !is_retryable(&error) => {
+                let refusal = Entry::refusal(key, RawJson::of(&error).map_err(unfit)?);
+                storing.stored = store(&service, &owner, &task, refusal).await.is_ok();
+                Err(error)
+            }
+            stored => {
+                storing.stored = stored.is_ok();
+                stored
+            }
         }
-        Ok(())
     }
+}
+
+/// An answer on its way to the store.
+struct Storing<'a> {
+    askers: &'a Askers,
+    place: (CallerId, TaskId),
+    key: &'a str,
+    stored: bool,
+}
+
+impl Drop for Storing<'_> {
+    fn drop(&mut self) {
+        if !self.stored {
+            self.askers.lost(self.place, self.key);
+        }
+    }
+}
+
+/// Stores an answer, and tries again for some time if the store is out of reach.
+async fn store(service: &TaskService, owner: &Owner, task: &TaskId, entry: Entry) -> Result<(), RpcError> {
+    let until = Instant::now() + STORE_FOR;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match service.answer(owner, task, vec![entry.clone()]).await {
+            Ok(Some(answered)) if !answered.taken.is_empty() => return Ok(()),
+            Ok(_) => {
+                tracing::debug!(?task, "an answer came to a question that is not open");
+                return Ok(());
+            }
+            Err(error) if is_retryable(&error) && Instant::now() + pause < until => {
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns whether a repetition may succeed.
+fn is_retryable(error: &RpcError) -> bool {
+    let data: Option<JsonObject> = error.data.as_ref().and_then(|data| data.decode().ok());
+    data.is_some_and(|data| data.get("retry") == Some(&true.into()))
 }
 
 #[cfg(test)]

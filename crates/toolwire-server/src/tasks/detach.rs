@@ -28,6 +28,7 @@ use super::{
     runner::Runner,
     runs::RunPlace,
     service::{TaskService, not_started},
+    undo::{Undoing, undo},
     vault::{Part, TaskVault},
     view,
 };
@@ -43,9 +44,6 @@ use crate::{
 /// How long the outcome of a write that makes a task is looked for before the caller is told that it is not known.
 const CREATE_TIME: Duration = Duration::from_secs(10);
 
-/// The same when nobody waits for it any more.
-const SETTLE_TIME: Duration = Duration::from_secs(120);
-
 /// How long to wait before a write is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -59,7 +57,7 @@ const KEEP_IN_MEMORY: Duration = Duration::from_secs(60 * 60);
 /// Answers the call of a tool, by its result or by a task.
 pub(super) fn call(service: Arc<TaskService>, cx: Context, route: Arc<ToolRoute>) -> Answer {
     let Some(offer) = &route.task else { return without_tasks(cx, &route) };
-    super::Tasks::start(Arc::clone(&service));
+    super::Tasks::start(Arc::clone(&service), Duration::ZERO);
     let version = cx.0.version;
     let asks = cx.0.peek.task.is_some();
     let declared = version.has(Feature::TasksExtension) && cx.caller().has_extension(TASKS_EXTENSION);
@@ -225,6 +223,9 @@ async fn detach(
             not_started(&StoreError::unavailable("it was out of reach a moment ago")),
         );
     }
+    if let Some(refusal) = service.refusal(&cx) {
+        return Detached::Inline(work.into_answer(), refusal);
+    }
     let draft = match Draft::new(&service, &cx, &route, place.is_some()) {
         Ok(draft) => draft,
         Err(error) => return Detached::Inline(work.into_answer(), error),
@@ -259,26 +260,29 @@ impl Draft {
         let vault = service.vault(id);
         let request = request(service, cx, route, policy, &vault)?;
         let run = Arc::new(TaskRun::new(id, 1, policy.is_live()));
-        // From here on what is recorded waits for the task. Nothing falls between, because the journal is locked.
-        let (entries, folded) = {
+        let keep = keep(service, cx, policy)?;
+        let (journal, folded) = {
             let journal = cx.journal();
-            if let Some(task) = cx.0.task.get() {
-                task.set(Some(Arc::clone(&run) as Arc<dyn Run>));
-            }
             let (memory, begun) = journal.so_far();
             let mut entries = unfold(&memory);
             entries.extend(begun.into_iter().map(|name| Entry::Begun { name }));
             let folded = fold(&request.call, &entries);
-            (entries, folded.map_err(|error| RpcError::internal(error.to_string()))?)
+            let folded = folded.map_err(|error| RpcError::internal(error.to_string()))?;
+            let sealed = entries.into_iter().map(|entry| vault.seal_entry(entry));
+            let sealed = sealed.collect::<Result<Vec<_>, _>>().map_err(|error| error.rpc_error())?;
+            // From here on what is recorded waits for the task. Nothing falls between, because the journal is locked, and
+            // nothing can fail any more that would leave it waiting.
+            if let Some(task) = cx.0.task.get() {
+                task.set(Some(Arc::clone(&run) as Arc<dyn Run>));
+            }
+            (sealed, folded)
         };
         let mut new = NewTask::new(id, TaskService::owner(cx), TaskService::quota(cx), request);
         new.limit = service.limits.tasks_per_owner;
         (new.format, new.key) = (FORMAT, vault.key());
-        for entry in entries {
-            new.journal.push(vault.seal_entry(entry).map_err(|error| error.rpc_error())?);
-        }
+        new.journal = journal;
         new.ttl = service.limits.task_ttl;
-        new.keep = keep(service, cx, policy)?.min(new.ttl);
+        new.keep = keep.min(new.ttl);
         new.lease =
             leased.then_some(NewLease { node: service.node, token, lease: service.limits.task_lease });
         Ok(Self { new, run, folded, vault })
@@ -295,7 +299,9 @@ fn keep(service: &TaskService, cx: &Context, policy: &TaskPolicy) -> Result<Dura
         _ => None,
     };
     let default = if service.store.is_durable() { KEEP } else { KEEP_IN_MEMORY };
-    let asked = asked.and_then(|asked| asked.ttl).map(Duration::from_millis);
+    // What has ended takes room in the store, so a client may not have it kept for as long as it likes.
+    let longest = policy.kept().unwrap_or(default).max(KEEP);
+    let asked = asked.and_then(|asked| asked.ttl).map(|ttl| Duration::from_millis(ttl).min(longest));
     Ok(asked.or_else(|| policy.kept()).unwrap_or(default).max(Duration::from_millis(1)))
 }
 
@@ -418,14 +424,16 @@ impl Detaching {
         if let Some(task) = self.cx.0.task.get() {
             task.set(None);
         }
-        for wanted in self.draft.run.take_entries(usize::MAX) {
-            // It is in the memory of the request, which is all there is now.
-            let _ = wanted.done.send(Ok(()));
-        }
+        self.draft.run.refuse();
         let unknown = error.is_unavailable();
         if unknown {
             // If it was stored after all, another node would run it as well.
-            tokio::spawn(undo(Arc::clone(&self.service), self.draft.new));
+            if let Some(undoing) = Undoing::new(&self.service, &self.draft.new) {
+                tokio::spawn(undo(undoing));
+            } else {
+                let id = self.draft.new.id;
+                tracing::warn!(?id, "a task that may have been made is not undone: too many of them are");
+            }
         }
         let answer = match work {
             Work::Begun(work) => Detached::Inline(Some(work), not_started(error)),
@@ -439,27 +447,6 @@ impl Detaching {
         // Whoever is gone does not care.
         let _ = reply.send(answer);
     }
-}
-
-/// Cancels a task of which nobody knows whether it was made.
-async fn undo(service: Arc<TaskService>, mut new: NewTask) {
-    let (owner, id) = (new.owner, new.id);
-    // It must not be begun by anybody until it is known.
-    new.lease.get_or_insert_with(|| NewLease {
-        node: service.node,
-        token: Token::from_bytes(random().unwrap_or_default()),
-        lease: service.limits.task_lease,
-    });
-    let until = Instant::now() + SETTLE_TIME;
-    while Instant::now() < until {
-        if service.ask(service.tasks().create(new.clone())).await.is_ok()
-            && service.cancel(&owner, &id).await.is_ok()
-        {
-            return;
-        }
-        sleep(Duration::from_secs(1)).await;
-    }
-    tracing::warn!(?id, "a task may have been made that nobody knows of");
 }
 
 /// The call of a tool with its arguments checked first.

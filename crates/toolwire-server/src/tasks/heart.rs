@@ -6,19 +6,15 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
-use toolwire_protocol::journal::FORMAT;
-use toolwire_store::{Claim, Token, Topic, Wake};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use toolwire_store::{Topic, Wake};
 
-use super::{
-    revive,
-    run::{End, Pulse},
-    service::TaskService,
-};
+use super::{claims::claim, run::Pulse, service::TaskService};
 use crate::{ask::random, cancel::Cancel};
 
-/// How often a claim is made without being woken.
-const CLAIM_PACE: Duration = Duration::from_secs(1);
+/// Shortest interval between a renewal and the next one that is made because a task may have been lost. A run that reports much
+/// progress hears of its own changes as well, and each renewal is about all leases.
+const SUSPECT_PACE: Duration = Duration::from_secs(1);
 
 /// How often is looked whether something has changed without anybody saying so.
 const LOOK_PACE: Duration = Duration::from_secs(2);
@@ -36,24 +32,24 @@ const LATE: Duration = Duration::from_secs(2);
 /// By how much the clock of a store has to jump to be worth a warning.
 const JUMP_MS: i64 = 1000;
 
-/// How long a run may take to give its task back when the server is shut down.
+/// Time that runs have to give their tasks back at the end. Beyond that they are left to the ends of their leases.
 const RELEASE_TIME: Duration = Duration::from_secs(5);
 
-/// Keeps the tasks of a node going, until the server is shut down or nobody has it any more.
-pub(super) fn beat(service: &Arc<TaskService>) -> impl Future<Output = ()> + Send + use<> {
+/// Keeps the tasks of a node going, until the server is shut down or nobody has it any more. Nothing is claimed before
+/// `first` is over, unless something wakes the claims.
+pub(super) fn beat(service: &Arc<TaskService>, first: Duration) -> impl Future<Output = ()> + Send + use<> {
     let wakes = service.store.bus().listen();
     let shutdown = service.server().map(|server| server.shutting_down().clone());
     let service = Arc::downgrade(service);
     async move {
         let Some(shutdown) = shutdown else { return };
-        let ended = shutdown.clone();
         tokio::select! {
             () = listen(&service, wakes) => {}
             () = renew(&service) => {}
-            () = claim(&service, &shutdown) => {}
+            () = claim(&service, first) => {}
             () = look(&service) => {}
             () = sweep(&service) => {}
-            () = drain(&service, &ended) => {}
+            () = drain(&service, &shutdown) => {}
         }
     }
 }
@@ -87,7 +83,7 @@ async fn listen(service: &Weak<TaskService>, mut wakes: toolwire_store::Wakes) {
     std::future::pending::<()>().await;
 }
 
-/// Renews the leases of everything that runs here, at a fixed rate.
+/// Renews the leases of everything that runs here, at a fixed rate, and sooner after a renewal that has failed.
 async fn renew(service: &Weak<TaskService>) {
     let Some((lease, suspects)) =
         service.upgrade().map(|service| (service.limits.task_lease, Arc::clone(&service.suspects)))
@@ -95,103 +91,62 @@ async fn renew(service: &Weak<TaskService>) {
         return;
     };
     let pace = (lease / 4).max(Duration::from_millis(10));
-    let mut ticks = interval(pace);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut due = Instant::now();
+    let mut last = None;
     loop {
+        let suspected = async {
+            suspects.notified().await;
+            if let Some(last) = last {
+                sleep_until(last + SUSPECT_PACE.min(pace)).await;
+            }
+        };
         tokio::select! {
-            _ = ticks.tick() => {}
-            () = suspects.notified() => {}
+            () = sleep_until(due) => {}
+            () = suspected => {}
         }
         let Some(service) = alive(service) else { return };
-        let late = Instant::now().saturating_duration_since(due);
-        if late >= pace + LATE {
+        let now = Instant::now();
+        let late = now.saturating_duration_since(due);
+        if late >= LATE {
             tracing::warn!(?late, "leases of tasks are renewed late: the runtime is blocked");
         }
-        due = Instant::now();
-        let leases = service.runs.leases();
-        if leases.is_empty() {
-            continue;
-        }
-        let sent = Pulse::now();
-        let renewal = service.ask(service.tasks().renew(&leases, lease));
-        match timeout(lease * 3 / 20, renewal).await {
-            Ok(Ok(renewed)) => {
-                let jump = service.runs.renewed(&leases, &renewed.lost, sent, renewed.now_ms);
-                if jump.abs() > JUMP_MS {
-                    tracing::warn!(jump, "the clock of the store has jumped by so many milliseconds");
-                }
-            }
-            Ok(Err(error)) => tracing::debug!(%error, "leases could not be renewed"),
-            Err(_) => tracing::debug!("leases could not be renewed in time"),
-        }
-        // Those that could not be renewed look at their age before they go on.
-        for run in service.runs.all() {
-            run.wake();
-        }
+        last = Some(now);
+        let next = now + if renew_now(&service).await { pace } else { pace / 5 };
+        due = next.max(Instant::now());
     }
 }
 
-/// Takes on what can be worked on.
-async fn claim(service: &Weak<TaskService>, shutdown: &Cancel) {
-    let Some(ready) = service.upgrade().map(|service| Arc::clone(&service.ready)) else { return };
-    loop {
-        let again = {
-            let Some(service) = alive(service) else { return };
-            if shutdown.is_cancelled() {
-                // What is left is for others.
-                return std::future::pending().await;
-            }
-            claim_some(&service).await
-        };
-        if again {
-            continue;
-        }
-        tokio::select! {
-            () = ready.notified() => {}
-            () = sleep(jittered(CLAIM_PACE)) => {}
-        }
+/// Renews the leases of everything that runs here. Says whether the store has answered.
+pub(super) async fn renew_now(service: &Arc<TaskService>) -> bool {
+    let lease = service.limits.task_lease;
+    let leases = service.runs.leases();
+    if leases.is_empty() {
+        return true;
     }
-}
-
-/// Claims as much as there are places for. Says whether there may be more.
-async fn claim_some(service: &Arc<TaskService>) -> bool {
-    let free = service.runs.free();
-    let Some(server) = service.server() else { return false };
-    let catalog = server.catalog();
-    let offered: Vec<(String, u32)> = catalog
-        .tools
-        .iter_for_all()
-        .filter_map(|route| Some((route, route.policy()?)))
-        .flat_map(|(route, policy)| policy.revisions().map(|revision| (route.tool.name.clone(), revision)))
-        .collect();
-    let Ok(token) = random() else { return false };
-    if free == 0 || offered.is_empty() {
-        return false;
-    }
-    let mut claim =
-        Claim::new(service.node, Token::from_bytes(token), offered, free, service.limits.task_lease);
-    (claim.format, claim.keys) = (FORMAT, service.vault.keys());
     let sent = Pulse::now();
-    let claimed = match service.ask(service.tasks().claim(&claim)).await {
-        Ok(claimed) => claimed,
-        Err(error) => {
-            tracing::debug!(%error, "nothing could be claimed");
-            return false;
+    let renewal = service.ask(service.tasks().renew(&leases, lease));
+    let renewed = match timeout(lease * 3 / 20, renewal).await {
+        Ok(Ok(renewed)) => {
+            let jump = service.runs.renewed(&leases, &renewed.lost, sent, renewed.now_ms);
+            if jump.abs() > JUMP_MS {
+                tracing::warn!(jump, "the clock of the store has jumped by so many milliseconds");
+            }
+            true
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "leases could not be renewed");
+            false
+        }
+        Err(_) => {
+            tracing::debug!("leases could not be renewed in time");
+            false
         }
     };
-    let full = claimed.len() >= free;
-    for task in claimed {
-        // There was room for each of them; should a call have been quicker, the run waits for its turn.
-        let place = match service.runs.place() {
-            Some(place) => Some(place),
-            None => service.runs.next_place().await,
-        };
-        if let Some(place) = place {
-            revive::start(service, &server, task, sent, place);
-        }
+    // Those that could not be renewed look at their age before they go on.
+    for run in service.runs.all() {
+        run.wake();
     }
-    full
+    renewed
 }
 
 /// Looks whether something has changed that nobody has told of.
@@ -207,6 +162,9 @@ async fn look(service: &Weak<TaskService>) {
             for (id, rev) in ids.iter().zip(revs) {
                 service.watches.compare(*id, rev);
             }
+        }
+        if !service.is_down() {
+            service.watches.tell_missed();
         }
         if !runs.is_empty() {
             // A run whose task was cancelled finds out by its lease, and one that waits by reading its answers.
@@ -227,26 +185,45 @@ async fn sweep(service: &Weak<TaskService>) {
     }
 }
 
-/// Ends what runs when the server is shut down.
+/// Ends what runs when the server is shut down. Resolves when nothing runs any more.
 async fn drain(service: &Weak<TaskService>, shutdown: &Cancel) {
-    shutdown.cancelled().await;
+    let Some(runs) = service.upgrade().map(|service| Arc::clone(&service.runs)) else { return };
+    let ended = async {
+        runs.until_closed().await;
+        // Until then leases are kept.
+        runs.until_idle().await;
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = ended => return,
+    }
     let Some(service) = service.upgrade() else { return };
     let patience = service.limits.drain_timeout;
-    if timeout(patience, service.runs.until_idle()).await.is_err() {
-        for run in service.runs.all() {
-            run.end(End::Shutdown);
+    end(&service, patience).await;
+}
+
+/// Begins nothing new, lets what runs here come to its end within `patience`, and has the rest given back to the store.
+pub(super) async fn end(service: &TaskService, patience: Duration) {
+    let runs = &service.runs;
+    let until = runs.close() + patience;
+    if timeout_at(until, runs.until_idle()).await.is_err() {
+        runs.end_all();
+        let until = until.max(Instant::now()) + RELEASE_TIME;
+        if timeout_at(until, runs.until_idle()).await.is_err() {
+            tracing::warn!(
+                "some tasks could not be given back in time and are left to the ends of their leases"
+            );
         }
-        let _ = timeout(RELEASE_TIME, service.runs.until_idle()).await;
     }
 }
 
 /// The tasks, as long as somebody has their server.
-fn alive(service: &Weak<TaskService>) -> Option<Arc<TaskService>> {
+pub(super) fn alive(service: &Weak<TaskService>) -> Option<Arc<TaskService>> {
     service.upgrade().filter(|service| service.server().is_some())
 }
 
 /// The same time, more or less, so that nodes do not ask all at once.
-fn jittered(time: Duration) -> Duration {
+pub(super) fn jittered(time: Duration) -> Duration {
     let [byte] = random::<1>().unwrap_or([128]);
     time * 3 / 4 + time / 2 * u32::from(byte) / 255
 }

@@ -1,14 +1,21 @@
 //! Who waits for a task to change.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::watch;
 use toolwire_store::{SessionKey, TaskId};
 
+use super::recent::Recent;
 use crate::Notifier;
+
+/// Number of tasks whose sessions are remembered. Those before them are not looked at when wakes may have been lost.
+const SESSIONS: usize = 4096;
+
+/// Maximum number of tasks that are looked at again because the store was away.
+const MISSED: usize = 4096;
 
 /// The waits for changes of tasks on this node. A hundred of them cost the store as much as one.
 #[derive(Clone, Debug)]
@@ -17,8 +24,18 @@ pub(crate) struct Watches(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     watched: Mutex<HashMap<TaskId, Watched>>,
+    heard: Mutex<Heard>,
     /// Tells sessions and listeners.
     notifier: Notifier,
+}
+
+/// Tasks that were heard of, for times in which nothing is heard or seen.
+#[derive(Debug)]
+struct Heard {
+    /// The sessions on this node that tasks were made in.
+    sessions: Recent<SessionKey>,
+    /// The tasks whose change could not be looked at.
+    missed: BTreeSet<TaskId>,
 }
 
 #[derive(Debug)]
@@ -36,7 +53,8 @@ struct Seen(Option<u64>);
 
 impl Watches {
     pub(super) fn new(notifier: Notifier) -> Self {
-        Self(Arc::new(Inner { watched: Mutex::default(), notifier }))
+        let heard = Heard { sessions: Recent::new(SESSIONS), missed: BTreeSet::new() };
+        Self(Arc::new(Inner { watched: Mutex::default(), heard: Mutex::new(heard), notifier }))
     }
 
     /// Waits for changes of a task from now on.
@@ -57,7 +75,35 @@ impl Watches {
         if let Some(watched) = self.lock().get(&id) {
             watched.changes.send_modify(|changes| *changes += 1);
         }
-        self.0.notifier.task_changed(id, session);
+        let wanted = self.0.notifier.task_changed(id, session) > 0;
+        if let Some(session) = session.filter(|_| wanted) {
+            self.heard().sessions.insert(id, session);
+        }
+    }
+
+    /// A change of a task could not be looked at for lack of the store. It is told once more when the store is back.
+    pub(super) fn missed(&self, id: TaskId) {
+        let mut heard = self.heard();
+        if heard.missed.len() < MISSED {
+            heard.missed.insert(id);
+        }
+    }
+
+    /// The store is back: what could not be looked at is told once more.
+    pub(super) fn tell_missed(&self) {
+        let missed: Vec<_> = {
+            let mut heard = self.heard();
+            let missed = std::mem::take(&mut heard.missed);
+            missed.into_iter().map(|id| (id, heard.sessions.get(&id).copied())).collect()
+        };
+        for (id, session) in missed {
+            self.changed(id, session);
+        }
+    }
+
+    /// Forgets a task that has ended, and whose end was told.
+    pub(super) fn forget(&self, id: &TaskId) {
+        self.heard().sessions.remove(id);
     }
 
     /// Any task may have changed.
@@ -67,6 +113,10 @@ impl Watches {
         }
         for id in self.ids() {
             self.0.notifier.task_changed(id, None);
+        }
+        let made: Vec<_> = self.heard().sessions.iter().map(|(id, session)| (id, *session)).collect();
+        for (id, session) in made {
+            self.0.notifier.task_changed(id, Some(session));
         }
     }
 
@@ -87,6 +137,10 @@ impl Watches {
         if news {
             self.0.notifier.task_changed(id, None);
         }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Watched>> {

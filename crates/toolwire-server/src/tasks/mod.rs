@@ -2,23 +2,27 @@
 //!
 //! A task is a run of the handler against a journal, which lies in a [`TaskStore`](toolwire_store::TaskStore) instead of
 //! with the client. `detach` makes one of a call, `runner` drives a run to its end or to where it waits, `revive` makes a
-//! run of what is stored, and `heart` keeps leases and looks for work. `serve`, `view` and `watch` are what clients see of
-//! it. Nothing here is part of a program that has no tasks: it is reached by [`Tasks`], whose only maker is called by
-//! those who want some.
+//! run of what is stored, `strangers` gives back what cannot be run here, and `heart` keeps leases and looks for work.
+//! `serve`, `view` and `watch` are what clients see of it. Nothing here is part of a program that has no tasks: it is
+//! reached by [`Tasks`], whose only maker is called by those who want some.
 
 mod asker;
 mod carry;
+mod claims;
 mod detach;
 mod gate;
 mod heart;
 mod hub;
 mod policy;
+mod recent;
 mod revive;
 mod run;
 mod runner;
 mod runs;
 mod serve;
 mod service;
+mod strangers;
+mod undo;
 mod vault;
 mod view;
 mod watch;
@@ -28,6 +32,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use toolwire_protocol::{Response, journal::Entry};
@@ -69,8 +74,17 @@ pub(crate) fn engine(parts: Parts) -> Arc<dyn Tasks> {
 
 /// The tasks of a server, as the rest of it sees them.
 pub(crate) trait Tasks: fmt::Debug + Send + Sync {
-    /// Begins to look for work, if that has not begun and there is a runtime.
-    fn start(self: Arc<Self>);
+    /// Begins to look for work, if that has not begun and there is a runtime; the first time when `first` is over.
+    fn start(self: Arc<Self>, first: Duration);
+
+    /// A place where clients are served looks for work as well, until it [leaves](Self::leave).
+    fn enter(self: Arc<Self>);
+
+    /// A place where clients were served is gone. Says whether it was the last one.
+    fn leave(&self) -> bool;
+
+    /// Begins nothing new, lets what runs come to its end within `patience`, and has the rest given back to the store.
+    fn end(self: Arc<Self>, patience: Duration) -> BoxFuture<'static, ()>;
 
     /// Answers the call of a tool, by its result or by a task.
     fn call(self: Arc<Self>, cx: Context, route: Arc<ToolRoute>) -> Answer;
@@ -142,13 +156,99 @@ pub(crate) trait Run: fmt::Debug + Send + Sync {
     fn now_ms(&self) -> u64;
 }
 
+/// Time after which a mounted endpoint begins to claim tasks, at the earliest. A process that ends at once, because
+/// it cannot listen for example, has not claimed any by then.
+const MOUNT_PAUSE: Duration = Duration::from_secs(1);
+
+/// A place where clients are served, as far as tasks are concerned. Tasks are worked on until it is dropped or
+/// [ended](Self::ended).
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TaskPlace {
+    server: Server,
+    entered: Option<Arc<dyn Tasks>>,
+}
+
+impl TaskPlace {
+    /// Resolves when the tasks that run here have ended or were given back to their store, if the server is shut down. So
+    /// it does if `process` says that the process ends with this place, and there is no other one: then they are given back
+    /// at once, since the parent of the process may not wait for long.
+    pub async fn ended(mut self, process: bool) {
+        if self.server.shutting_down().is_cancelled() {
+            return self.server.end_tasks().await;
+        }
+        let is_last = self.entered.take().is_none_or(|tasks| tasks.leave());
+        if process
+            && is_last
+            && let Some(tasks) = self.server.tasks()
+        {
+            Arc::clone(tasks).end(Duration::ZERO).await;
+        }
+    }
+}
+
+impl Drop for TaskPlace {
+    fn drop(&mut self) {
+        if let Some(tasks) = self.entered.take() {
+            tasks.leave();
+        }
+    }
+}
+
 impl Server {
     /// Begins to look for tasks that can be worked on, on servers that have some. Transports call it when they begin to
     /// serve; it does nothing without a runtime, and nothing if it was called before.
     #[doc(hidden)]
     pub fn start_tasks(&self) {
         if let Some(tasks) = self.tasks() {
-            Arc::clone(tasks).start();
+            Arc::clone(tasks).start(Duration::ZERO);
+        }
+    }
+
+    /// Begins to look for tasks a second later, for an endpoint that another program part may come to serve.
+    #[doc(hidden)]
+    pub fn start_tasks_soon(&self) {
+        if let Some(tasks) = self.tasks() {
+            Arc::clone(tasks).start(MOUNT_PAUSE);
+        }
+    }
+
+    /// Begins to look for tasks, in the name of a place that sees to their end as well.
+    #[doc(hidden)]
+    pub fn begin_tasks(&self) -> TaskPlace {
+        let entered = self.tasks().cloned();
+        if let Some(tasks) = &entered {
+            Arc::clone(tasks).enter();
+        }
+        TaskPlace { server: self.clone(), entered }
+    }
+
+    /// Ends the work on tasks in this process: no task is begun any more, those that run may finish within the limit
+    /// `drain_timeout`, and the others are given back to their store, so that another process can go on with them at
+    /// once. Resolves when that is done, at the latest five seconds after `drain_timeout`. What cannot go on elsewhere, as
+    /// it is [live](TaskPolicy::live), has failed then.
+    ///
+    /// Functions that serve until [`shutdown`](Self::shutdown), such as [`serve_listener`](Self::serve_listener), do this
+    /// before they return. It is for programs in which something else serves: call `shutdown` first, and await this before
+    /// the runtime ends. A server without tasks has nothing to do.
+    ///
+    /// ```
+    /// # use toolwire_server::{Server, TaskPolicy, tool};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let report = tool("report", || async { "done" }).task(TaskPolicy::optional());
+    /// let server = Server::builder("reports", "1.0").tool(report).build().unwrap();
+    /// // … requests are served by a framework, which has ended by now …
+    /// server.shutdown();
+    /// server.end_tasks().await;
+    /// # }
+    /// ```
+    pub fn end_tasks(&self) -> impl Future<Output = ()> + Send + use<> {
+        let ending = self.tasks().map(|tasks| Arc::clone(tasks).end(self.limits().drain_timeout));
+        async move {
+            if let Some(ending) = ending {
+                ending.await;
+            }
         }
     }
 }

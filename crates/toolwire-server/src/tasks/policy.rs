@@ -101,7 +101,8 @@ impl TaskPolicy {
     }
 
     /// How long a task is kept after its last change, at least as long as it works. By default a day, without a
-    /// [store](crate::ServerBuilder::store) an hour. A client of 2025-11-25 may ask for another time.
+    /// [store](crate::ServerBuilder::store) an hour. A client of 2025-11-25 may ask for another time, up to this one or a day,
+    /// whichever is longer.
     pub fn keep(mut self, time: Duration) -> Self {
         self.keep = Some(time);
         self

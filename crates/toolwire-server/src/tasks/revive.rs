@@ -41,6 +41,8 @@ pub(super) struct Client {
 
 /// Why a task cannot be run here.
 pub(super) enum Broken {
+    /// It has had its attempts, or cannot be run again.
+    Stopped(RpcError),
     Vault(VaultError),
     Journal(JournalError),
     /// Something that is stored is not what it should be.
@@ -50,8 +52,19 @@ pub(super) enum Broken {
 }
 
 impl Broken {
+    /// Whether another node may be able to run the task, or this one after an update: one that has other keys, the tool,
+    /// or another version of what is carried. What was forged, or contradicts itself, is so everywhere.
+    fn is_for_others(&self) -> bool {
+        match self {
+            Self::Stored(..) | Self::NoTool => true,
+            Self::Vault(error) => error.is_for_others(),
+            Self::Stopped(_) | Self::Journal(_) => false,
+        }
+    }
+
     fn rpc_error(&self) -> RpcError {
         match self {
+            Self::Stopped(error) => error.clone(),
             Self::Vault(error) => error.rpc_error(),
             Self::Journal(error) => RpcError::internal(error.to_string()),
             Self::Stored(what, why) => {
@@ -85,20 +98,26 @@ async fn run(service: Arc<TaskService>, server: Server, claimed: Claimed, sent: 
     let policy = route.as_ref().and_then(|route| route.policy());
     let run_time = policy.and_then(TaskPolicy::longest_run).unwrap_or(service.limits.task_run_time);
     let keep = policy.and_then(TaskPolicy::kept);
-    let revived = revive(&service, &server, route.as_ref(), &claimed, &run);
-    let (vault, folded, outcome) = match revived {
-        Ok(Revived { cx, work, folded, vault }) => (vault, folded, Ok((cx, work))),
-        Err(broken) => (service.vault(lease.id), Folded::default(), Err(broken.rpc_error())),
-    };
-    let stopped = stopped(&claimed, policy);
-    let (cx, work) = match (outcome, stopped) {
-        (Ok((cx, _)), Some(error)) => (cx, Err(error)),
-        (Ok((cx, work)), None) => (cx, Ok(work)),
-        (Err(error), _) => {
+    let vault = service.vault(lease.id).with_key(claimed.key);
+    let revived = vault.as_ref().map_err(|error| Broken::Vault(error.clone())).and_then(|vault| {
+        // Before anything of it is read, so that what breaks the reading comes to an end as well.
+        match stopped(&claimed, policy) {
+            Some(error) => Err(Broken::Stopped(error)),
+            None => revive(&service, &server, route.as_ref(), &claimed, &run, vault),
+        }
+    });
+    let (cx, work, folded) = match revived {
+        Ok(Revived { cx, work, folded }) => (cx, Ok(work), folded),
+        Err(broken) => {
+            if broken.is_for_others() && service.is_left_to_others(&claimed, || broken.rpc_error()) {
+                return service.give_back(&claimed).await;
+            }
+            let error = broken.rpc_error();
             tracing::error!(%error, "a task that was claimed cannot be run");
-            (nobody(&server), Err(error))
+            (nobody(&server), Err(error), Folded::default())
         }
     };
+    let vault = vault.unwrap_or_else(|_| service.vault(lease.id));
     let runner = Runner {
         service,
         run,
@@ -136,7 +155,6 @@ struct Revived {
     cx: Context,
     work: Answer,
     folded: Folded,
-    vault: TaskVault,
 }
 
 fn revive(
@@ -145,14 +163,14 @@ fn revive(
     route: Option<&Arc<ToolRoute>>,
     claimed: &Claimed,
     run: &Arc<TaskRun>,
+    vault: &TaskVault,
 ) -> Result<Revived, Broken> {
     let route = route.ok_or(Broken::NoTool)?;
     let endpoint = endpoint(route, claimed.request.revision).ok_or(Broken::NoTool)?;
-    let vault = service.vault(claimed.lease.id).with_key(claimed.key).map_err(Broken::Vault)?;
     let entries = claimed.journal.iter().map(|entry| vault.open_entry(entry));
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(Broken::Vault)?;
     let folded = fold(&claimed.request.call, &entries).map_err(Broken::Journal)?;
-    let cx = context(service, server, claimed, &vault)?;
+    let cx = context(service, server, claimed, vault)?;
     cx.journal().load_folded(&folded).map_err(|error| Broken::Stored("an answer", error.to_string()))?;
     // It was made just now, so nothing of this is set.
     let _ = cx.0.task.set(Arc::new(InTask::of(Arc::clone(run) as Arc<dyn Run>)));
@@ -161,7 +179,7 @@ fn revive(
         Some(refused) => Box::pin(std::future::ready(refused)),
         None => run_tool(cx.clone(), route, endpoint),
     };
-    Ok(Revived { cx, work, folded, vault })
+    Ok(Revived { cx, work, folded })
 }
 
 fn endpoint(route: &ToolRoute, revision: u32) -> Option<&SharedEndpoint> {

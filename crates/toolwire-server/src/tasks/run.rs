@@ -28,6 +28,8 @@ pub(super) struct TaskRun {
 struct State {
     /// What is to be written to the journal, in order.
     queue: Vec<Wanted>,
+    /// Whether there is no task to write to.
+    refused: bool,
     note: Option<Progress>,
     end: Option<End>,
     /// Whether answers may have come.
@@ -176,6 +178,19 @@ impl TaskRun {
         self.lock().queue.splice(..0, entries);
     }
 
+    /// Ends a run whose task was not made. What its handler records from now on, and has recorded since the attempt, is
+    /// in the memory of the request, which is all there is.
+    pub(super) fn refuse(&self) {
+        let mut state = self.lock();
+        state.refused = true;
+        let queue = std::mem::take(&mut state.queue);
+        drop(state);
+        for wanted in queue {
+            // A step whose future was dropped does not wait.
+            let _ = wanted.done.send(Ok(()));
+        }
+    }
+
     pub(super) fn has_note(&self) -> bool {
         self.lock().note.is_some()
     }
@@ -192,9 +207,17 @@ impl TaskRun {
 impl Run for TaskRun {
     fn record(&self, entry: Entry) -> Recorded {
         let (done, written) = oneshot::channel();
-        self.change(|state| state.queue.push(Wanted { entry, done }));
+        let wanted = Wanted { entry, done };
+        self.change(|state| {
+            if state.refused {
+                // It does no harm if the step does not wait any more.
+                let _ = wanted.done.send(Ok(()));
+            } else {
+                state.queue.push(wanted);
+            }
+        });
         Box::pin(async move {
-            // Whoever is left behind by a run that has ended has nothing to write to.
+            // A handler that is left behind by a run that has ended has nothing to write to.
             written.await.unwrap_or(Err(AskError::Suspended))
         })
     }
@@ -255,5 +278,15 @@ mod tests {
         run.end(End::Fenced);
         run.end(End::Lost);
         assert_eq!(run.poll_end(&Task::from_waker(Waker::noop())), Some(End::Fenced));
+    }
+
+    #[tokio::test]
+    async fn a_step_never_waits_for_a_task_that_was_not_made() {
+        let run = TaskRun::new(TaskId::from_bytes([1; 24]), 1, false);
+        let before = run.record(Entry::Begun { name: "a".to_owned() });
+        run.refuse();
+        assert_eq!(before.await, Ok(()));
+        assert_eq!(run.record(Entry::Begun { name: "b".to_owned() }).await, Ok(()));
+        assert!(run.take_entries(usize::MAX).is_empty());
     }
 }

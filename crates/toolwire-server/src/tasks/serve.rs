@@ -103,22 +103,14 @@ async fn update(service: Arc<TaskService>, cx: Context) -> Result<Reply, RpcErro
     let params: UpdateTaskRequestParams = cx.decode()?;
     let (id, owner) = (named(&params.task_id)?, TaskService::owner(&cx));
     let (view, _) = find(&service, &cx, &owner, &id).await?;
-    // Keys that are not open are ignored. The store decides again, as others may answer at the same time.
-    let open = |key: &str| view.open.iter().any(|question| question.key == key);
-    let answers: Vec<_> = params
-        .input_responses
-        .into_iter()
-        .filter(|(key, _)| open(key))
-        .map(|(key, answer)| Entry::answer(key, answer))
-        .collect();
-    if !answers.is_empty() {
-        service.answer(&owner, &id, answers).await?.ok_or_else(unknown)?;
-    }
+    let answers: Vec<_> =
+        params.input_responses.into_iter().map(|(key, answer)| Entry::answer(key, answer)).collect();
+    service.answer_seen(&owner, &view, answers).await?.ok_or_else(unknown)?;
     Ok(Reply::Empty)
 }
 
 async fn list(service: Arc<TaskService>, cx: Context) -> Result<Reply, RpcError> {
-    if !TaskService::is_identified(&cx) {
+    if !service.is_identified(&cx) {
         // Everybody would see what everybody has.
         return Err(RpcError::method_not_found(cx.method().as_str()));
     }

@@ -1,13 +1,16 @@
 //! The tasks of one server on this node.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use sha2::{Digest, Sha256};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, Semaphore},
     task::AbortHandle,
     time::{Instant, timeout},
 };
@@ -26,6 +29,8 @@ use super::{
     hub::{Watch, Watches},
     runs::Runs,
     serve,
+    strangers::Strangers,
+    undo,
     vault::{Part, TaskVault, Vault, VaultError},
     watch::{Tokens, owner_of},
 };
@@ -39,6 +44,9 @@ const STORE_TIME: Duration = Duration::from_secs(5);
 
 /// For how long a store that was out of reach is not asked to take new tasks.
 const DOWN_TIME: Duration = Duration::from_secs(2);
+
+/// The `reason` in the data of an error about a value that is larger than a store takes.
+const TOO_LARGE: &str = "tooLarge";
 
 /// The tasks of a server on this node: where they are kept, which ones run here, and who waits for what.
 #[derive(Debug)]
@@ -58,6 +66,12 @@ pub(crate) struct TaskService {
     pub(super) askers: Askers,
     /// What sessions want to be told the progress of their tasks with.
     pub(super) tokens: Tokens,
+    /// The tasks that were claimed here and cannot be run here.
+    pub(super) strangers: Strangers,
+    /// Permits for tasks that are being undone, of which it is not known whether they were made.
+    pub(super) undoing: Arc<Semaphore>,
+    /// At how many places clients are served.
+    served_at: AtomicUsize,
     server: WeakServer,
     heart: Mutex<Option<AbortHandle>>,
     /// When the store was last found out of reach.
@@ -78,9 +92,12 @@ impl TaskService {
             watches: Watches::new(server.upgrade().map(|server| server.notify().clone()).unwrap_or_default()),
             askers: Askers::default(),
             tokens: Tokens::default(),
+            strangers: Strangers::default(),
             ready: Arc::default(),
             suspects: Arc::default(),
             limits,
+            undoing: Arc::new(Semaphore::new(undo::UNDOING)),
+            served_at: AtomicUsize::new(0),
             server,
             heart: Mutex::default(),
             down: Mutex::default(),
@@ -136,8 +153,23 @@ impl TaskService {
     }
 
     /// Whether the caller can be told apart from others, so that it may see a list of its tasks.
-    pub(crate) fn is_identified(cx: &Context) -> bool {
-        Self::owner(cx) != Owner::Anonymous
+    pub(crate) fn is_identified(&self, cx: &Context) -> bool {
+        let owner = Self::owner(cx);
+        owner != Owner::Anonymous && !self.is_ambiguous(&owner)
+    }
+
+    /// Whether an owner of this machine may be another one on the next, which uses the store, too.
+    fn is_ambiguous(&self, owner: &Owner) -> bool {
+        self.store.is_remote() && matches!(owner, Owner::Local(_))
+    }
+
+    /// Why no task of this caller is stored, if none is.
+    pub(super) fn refusal(&self, cx: &Context) -> Option<RpcError> {
+        self.is_ambiguous(&Self::owner(cx)).then(|| {
+            RpcError::internal(
+                "this caller has no task in a store of several machines, because it has no principal; nothing was started",
+            )
+        })
     }
 
     /// For whom tasks of this caller are counted: strangers by their addresses.
@@ -176,6 +208,9 @@ impl TaskService {
 
     /// A task of this owner, if there is one.
     pub(crate) async fn view(&self, owner: &Owner, id: &TaskId) -> Result<Option<TaskView>, RpcError> {
+        if self.is_ambiguous(owner) {
+            return Ok(None);
+        }
         self.ask(self.tasks().view(owner, id)).await.map_err(|error| unreadable(&error))
     }
 
@@ -196,15 +231,36 @@ impl TaskService {
         id: &TaskId,
         answers: Vec<Entry>,
     ) -> Result<Option<Answered>, RpcError> {
-        let vault = self.vault(*id);
-        let sealed = answers.into_iter().map(|entry| {
+        let Some(view) = self.view(owner, id).await? else { return Ok(None) };
+        self.answer_seen(owner, &view, answers).await
+    }
+
+    /// Answers questions of a task that was looked at just now. Each answer is sealed with the key of its question: this
+    /// node may have newer ones, which those that run the task do not know yet.
+    pub(crate) async fn answer_seen(
+        &self,
+        owner: &Owner,
+        view: &TaskView,
+        answers: Vec<Entry>,
+    ) -> Result<Option<Answered>, RpcError> {
+        let id = &view.head.id;
+        let mut sealed = Vec::with_capacity(answers.len());
+        for entry in answers {
+            // Keys that are not open are ignored. The store decides again, as others may answer at the same time.
             let key = entry.name().to_owned();
-            vault.seal_entry(entry).map(|entry| StoredAnswer { key, entry })
-        });
-        let sealed: Vec<_> = sealed.collect::<Result<_, VaultError>>().map_err(|error| error.rpc_error())?;
+            let Some(open) = view.open.iter().find(|open| open.key == key) else { continue };
+            let vault = self.vault(*id).like_question(&key, &open.question);
+            let entry = vault.and_then(|vault| vault.seal_entry(entry));
+            // Another replica may have the keys that this one lacks.
+            let entry = entry.map_err(|error| error.rpc_error().with_data(&retry()))?;
+            sealed.push(StoredAnswer { key, entry });
+        }
+        if sealed.is_empty() {
+            return Ok(Some(Answered::default()));
+        }
         let answered =
             self.ask(self.tasks().answer(owner, id, sealed)).await.map_err(|error| match error {
-                StoreError::TooLarge { .. } => RpcError::invalid_params(error.to_string()),
+                StoreError::TooLarge { limit, .. } => too_large(&error, limit),
                 error => unchanged(&error),
             })?;
         if let Some(answered) = &answered {
@@ -268,14 +324,33 @@ impl TaskService {
 }
 
 impl Tasks for TaskService {
-    fn start(self: Arc<Self>) {
+    fn start(self: Arc<Self>, first: Duration) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let mut heart = self.heart.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was left behind by another runtime beats no more.
         if heart.as_ref().is_none_or(AbortHandle::is_finished) {
-            let beating = runtime.spawn(heart::beat(&self));
+            if self.server().is_none_or(|server| server.shutting_down().is_cancelled()) {
+                return;
+            }
+            self.runs.open();
+            let beating = runtime.spawn(heart::beat(&self, first));
             *heart = Some(beating.abort_handle());
         }
+    }
+
+    fn enter(self: Arc<Self>) {
+        self.served_at.fetch_add(1, Ordering::AcqRel);
+        // One that waits before its first claim waits no longer.
+        self.ready.notify_one();
+        self.start(Duration::ZERO);
+    }
+
+    fn leave(&self) -> bool {
+        self.served_at.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    fn end(self: Arc<Self>, patience: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(async move { heart::end(&self, patience).await })
     }
 
     fn call(self: Arc<Self>, cx: Context, route: Arc<ToolRoute>) -> Answer {
@@ -294,7 +369,7 @@ impl Tasks for TaskService {
     }
 
     fn serve(self: Arc<Self>, cx: Context) -> Answer {
-        Arc::clone(&self).start();
+        Arc::clone(&self).start(Duration::ZERO);
         serve::serve(self, cx)
     }
 
@@ -340,6 +415,12 @@ fn unchanged(error: &StoreError) -> RpcError {
 fn unreadable(error: &StoreError) -> RpcError {
     tracing::warn!(%error, "a task could not be read");
     RpcError::internal(format!("{error}; the task goes on, ask again")).with_data(&retry())
+}
+
+/// A refusal that is about a size, which the client tells from one about the task by its reason.
+fn too_large(error: &StoreError, limit: usize) -> RpcError {
+    let data = serde_json::json!({ "reason": TOO_LARGE, "limit": limit });
+    RpcError::invalid_params(format!("{error}; the question is still open")).with_data(&data)
 }
 
 fn retry() -> JsonObject {

@@ -15,7 +15,7 @@ use toolwire_protocol::{
 use toolwire_store::{Owner, SessionKey, TaskId};
 use toolwire_transport::{BoxFuture, LocalPeer};
 
-use super::{Tasks, service::TaskService, view};
+use super::{Tasks, recent::Recent, service::TaskService, view};
 use crate::{Caller, CallerId, Extensions, Principal, Server};
 
 /// How many tasks it is remembered of what a client was last told.
@@ -55,7 +55,12 @@ pub(crate) struct Glance {
 impl TaskService {
     /// Looks at a task. `None` if there is nothing to see for whoever looks.
     pub(super) async fn glance(&self, look: Look) -> Option<Glance> {
-        let view = self.view(&look.owner, &look.id).await.ok()??;
+        let Ok(view) = self.view(&look.owner, &look.id).await else {
+            // A change has led to this look, and its listener must still hear of it.
+            self.watches.missed(look.id);
+            return None;
+        };
+        let view = view?;
         let server = self.server()?;
         let (catalog, viewer) = (server.catalog(), server.viewer(look.principal.as_ref()));
         let route = catalog.tools.get(&view.head.tool, &viewer)?;
@@ -63,31 +68,43 @@ impl TaskService {
             return None;
         }
         let state = view::state(self, &view, route, look.version).ok()?;
-        let token = self.tokens.of(&look.id, state.status.is_terminal());
+        let ended = state.status.is_terminal();
+        if ended {
+            self.watches.forget(&look.id);
+        }
+        let token = self.tokens.of(&look.id, ended);
         let note = &view.head.note;
         Some(Glance { rev: view.head.rev, state, done: note.done, total: note.total, token })
     }
 }
 
-/// What clients want to be told the progress of their tasks with.
-#[derive(Debug, Default)]
-pub(super) struct Tokens(Mutex<BTreeMap<TaskId, ProgressToken>>);
+/// Progress tokens of tasks. Not every task is taken out at its end, since it may be
+/// that no session is told of it.
+#[derive(Debug)]
+pub(super) struct Tokens(Mutex<Recent<ProgressToken>>);
 
-/// How many of them are kept. The progress of further tasks is told by their status alone.
+/// Number of tokens that are kept. The progress of the tasks before them is told by their status alone.
 const TOKENS: usize = 4096;
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self(Mutex::new(Recent::new(TOKENS)))
+    }
+}
 
 impl Tokens {
     pub(super) fn keep(&self, id: TaskId, token: ProgressToken) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() < TOKENS {
-            tokens.insert(id, token);
-        }
+        self.lock().insert(id, token);
     }
 
     /// The token of a task, for the last time if it has ended.
     fn of(&self, id: &TaskId, ended: bool) -> Option<ProgressToken> {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.lock();
         if ended { tokens.remove(id) } else { tokens.get(id).cloned() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent<ProgressToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -241,6 +258,22 @@ mod tests {
             assert!(told.is_news(TaskId::from_bytes(bytes), 1));
         }
         assert!(told.revs.len() <= TOLD && told.order.len() <= TOLD);
+    }
+
+    #[test]
+    fn tokens_of_tasks_that_never_ended_make_room_for_new_ones() {
+        let tokens = Tokens::default();
+        let id = |number: usize| {
+            let mut bytes = [0; 24];
+            bytes[..8].copy_from_slice(&number.to_be_bytes());
+            TaskId::from_bytes(bytes)
+        };
+        for number in 0..=TOKENS {
+            tokens.keep(id(number), ProgressToken::from(7));
+        }
+        assert_eq!(tokens.of(&id(0), false), None, "it was the oldest");
+        assert!(tokens.of(&id(1), false).is_some() && tokens.of(&id(TOKENS), false).is_some());
+        assert!(tokens.of(&id(1), true).is_some() && tokens.of(&id(1), false).is_none());
     }
 
     #[test]

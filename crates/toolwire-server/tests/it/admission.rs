@@ -10,8 +10,11 @@ use std::{
 
 use serde_json::json;
 use tokio::{sync::Semaphore, time::Instant};
-use toolwire_server::{Context, Extensions, Limits, Principal, Server, State, Usage, engine::EndsAt, tool};
-use toolwire_transport::memory;
+use toolwire_server::{
+    Context, Extensions, Limits, Principal, Server, State, TaskPolicy, Usage, engine::EndsAt, tool,
+};
+use toolwire_store::memory::{MemoryLimits, MemoryStore};
+use toolwire_transport::{ledger::Account, memory};
 
 use crate::wire::{Wire, modern, request, until};
 
@@ -384,4 +387,50 @@ async fn news_ends_with_the_time_of_a_client_although_a_call_goes_on() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     stage.go.add_permits(1);
     assert_eq!(wire.receive().await["id"], 1);
+}
+
+/// The next message of this kind.
+async fn received(wire: &mut Wire, wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    loop {
+        let message = wire.receive().await;
+        if wanted(&message) {
+            return message;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_told_of_an_answer_for_which_there_is_no_room() {
+    let ask = |cx: Context| async move {
+        match cx.roots().await {
+            Ok(roots) => format!("{} roots", roots.len()),
+            Err(error) => error.to_string(),
+        }
+    };
+    let limits = Limits { held_bytes: 1024 * 1024, message_bytes: 100_000, ..Limits::default() };
+    let server = Server::builder("t", "1")
+        .limits(limits)
+        .store(MemoryStore::new(MemoryLimits::default()).store())
+        .tool(tool("ask", ask).task(TaskPolicy::optional()))
+        .build()
+        .unwrap();
+    let mut wire = Wire::connect_as(&server, Some(Principal::new("ada")));
+    wire.handshake("2025-11-25", json!({"roots": {}})).await;
+    for (length, why) in [(100_000, "longer than the limit"), (1, "held_bytes")] {
+        let params = json!({"name": "ask", "arguments": {}, "task": {"ttl": 600_000}});
+        wire.send(&request("call", "tools/call", params)).await;
+        let task =
+            received(&mut wire, |message| message["id"] == "call").await["result"]["task"]["taskId"].clone();
+        wire.send(&request("result", "tasks/result", json!({"taskId": task}))).await;
+        let question = received(&mut wire, |message| message["method"] == "roots/list").await["id"].clone();
+        let free = server.limits().held_bytes - server.ledger().used_bytes();
+        // An answer that is too long is told of whatever room there is.
+        let held = server.ledger().charge(Account::RequestBytes, free - if length == 1 { 500 } else { 5000 });
+        let answer = json!({"roots": [], "_meta": {"x": "x".repeat(length)}});
+        wire.send(&json!({"jsonrpc": "2.0", "id": question, "result": answer})).await;
+        let result = received(&mut wire, |message| message["id"] == "result").await;
+        let text = result["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(why), "{result}");
+        drop(held);
+    }
 }

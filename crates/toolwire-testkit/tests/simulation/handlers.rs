@@ -278,6 +278,7 @@ pub(crate) fn service(random: &mut Random, server: &Server) -> HttpService {
     HttpService::builder(server.clone())
         .limits(limits)
         .websocket(true)
+        .without_peer_addresses()
         .build()
         .expect("the endpoint is described well")
 }

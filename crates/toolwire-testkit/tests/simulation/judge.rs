@@ -13,8 +13,12 @@ pub(crate) struct Judge {
     is_prompt: bool,
     /// How often the client was told that the tools have changed.
     changes: usize,
-    /// Whether it has shaken hands, and whether it has said so.
-    handshake: (bool, bool),
+    /// Whether `initialize` has succeeded.
+    has_session: bool,
+    /// Whether the client has sent `notifications/initialized`.
+    sent_initialized: bool,
+    /// Whether that has arrived. Messages arrive in order, so the answer to a later one shows it.
+    is_initialized: bool,
     /// How many answers without an id may come: to what could not be read.
     nameless: usize,
     /// Whether one has come.
@@ -30,6 +34,8 @@ pub(crate) struct Asked {
     excused: bool,
     /// Whether it may have been refused without its id.
     in_batch: bool,
+    /// Whether it was sent once, after `notifications/initialized`.
+    after_initialized: bool,
     progress: f64,
     acknowledged: bool,
     cancelled: bool,
@@ -54,7 +60,7 @@ impl Judge {
             return;
         }
         let method = message["method"].as_str().unwrap_or_default();
-        self.handshake.1 |= method == "notifications/initialized";
+        self.sent_initialized |= method == "notifications/initialized";
         if method == "notifications/cancelled" {
             self.excuse(&message["params"]["requestId"]);
         }
@@ -64,6 +70,7 @@ impl Judge {
             asked.excused |= method == "subscriptions/listen";
             asked.message = message.clone();
             asked.times += 1;
+            asked.after_initialized = self.sent_initialized && asked.times == 1;
         }
     }
 
@@ -90,7 +97,7 @@ impl Judge {
     /// How often the client was told that the tools have changed; `None` if it is not told of that.
     pub(crate) fn changes(&self) -> Option<usize> {
         let listens = |asked: &Asked| asked.acknowledged && asked.answered == 0 && !asked.cancelled;
-        let hears = self.handshake == (true, true) || self.asked.values().any(listens);
+        let hears = self.has_session && self.is_initialized || self.asked.values().any(listens);
         hears.then_some(self.changes)
     }
 
@@ -147,7 +154,8 @@ impl Judge {
         }
         let asked = self.asked.get_mut(&id.to_string()).ok_or("an answer to an id that was not asked")?;
         asked.answered += 1;
-        self.handshake.0 |= asked.message["method"] == "initialize" && message.get("result").is_some();
+        self.has_session |= asked.message["method"] == "initialize" && message.get("result").is_some();
+        self.is_initialized |= asked.after_initialized;
         if asked.answered > asked.times {
             return Err(format!("answer number {} to a request", asked.answered));
         }

@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 
 use bytes::Bytes;
 
+use super::state::State;
 use super::{Shared, wake};
+use crate::ledger::Charge;
 use crate::lock::lock;
 
 /// The outgoing messages of one request, in order.
@@ -69,9 +72,22 @@ impl Lane {
         self.finish_all([message, last])
     }
 
+    /// Queues the last message, whose bytes `charge` has room for already, and refuses any further one.
+    #[doc(hidden)]
+    pub fn finish_charged(&self, message: Bytes, charge: Charge) -> Result<(), Closed> {
+        self.finish_by(|state| state.finish_charged(self.slot, message, charge))
+    }
+
     fn finish_all<const N: usize>(&self, messages: [Bytes; N]) -> Result<(), Closed> {
+        self.finish_by(|state| state.finish(self.slot, messages))
+    }
+
+    fn finish_by(
+        &self,
+        finish: impl FnOnce(&mut State) -> Result<Option<Waker>, Closed>,
+    ) -> Result<(), Closed> {
         let mut state = lock(&self.shared.state);
-        let writer = state.finish(self.slot, messages)?;
+        let writer = finish(&mut state)?;
         // Those who wait for room in this lane wait in vain.
         let wanted = state.room_was_wanted();
         drop(state);

@@ -5,7 +5,8 @@
 //! to say does not keep the others waiting.
 //!
 //! Notifications are bounded, per lane and in bytes, and their senders are told or wait. The last message
-//! of a request always finds room: an answer that was worked for is never lost. Whoever admits new requests
+//! of a request always finds room: an answer that was worked for is never lost, unless a ledger has no room for it and the
+//! owner of the queue has something shorter to send in its place. Whoever admits new requests
 //! asks [`FairQueue::room`] first, and so keeps that part bounded too.
 
 mod lane;
@@ -21,7 +22,10 @@ use tokio::sync::Notify;
 
 pub use lane::{Closed, Lane, Refused};
 
-use crate::{ledger::Charge, lock::lock};
+use crate::{
+    ledger::{Charge, LimitReached},
+    lock::lock,
+};
 use state::State;
 
 /// How many messages may wait in one lane, its last one not counted.
@@ -31,6 +35,13 @@ pub const LANE_MESSAGES: usize = 64;
 ///
 /// The message that crosses the line is still accepted, so that one of any size can pass.
 pub const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+
+/// The length up to which a last message is queued whatever the ledger says: 1 KiB, as much as the message that would take its
+/// place.
+pub(crate) const LIGHT_BYTES: usize = 1024;
+
+/// Makes the short message that is queued in the place of one for which a ledger has no room.
+pub(crate) type Instead = fn(&Bytes, &LimitReached) -> Bytes;
 
 /// The bounds of a [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,18 +96,25 @@ impl FairQueue {
 
     /// An empty queue with limits of its own.
     pub fn with_limits(limits: Limits) -> Self {
-        Self::build(limits, None)
+        Self::build(limits, None, None)
     }
 
     /// The same, with its bytes on a ledger: `charge` grows and shrinks with what waits. Answers are queued in any
     /// case; notifications are refused while the ledger is over one of its limits, except that an empty queue takes
     /// one: whoever waits is woken by what is written from the own queue, never by what others let go of.
     pub fn charged(limits: Limits, charge: Charge) -> Self {
-        Self::build(limits, Some(charge))
+        Self::build(limits, Some(charge), None)
     }
 
-    fn build(limits: Limits, charge: Option<Charge>) -> Self {
-        let shared = Shared { state: Mutex::new(State::new(limits, charge)), ..Shared::default() };
+    /// Like [`charged`](Self::charged), but an answer of more than 1 KiB for which the ledger has no room is not queued: what
+    /// `instead` makes of it takes its place.
+    #[doc(hidden)]
+    pub fn charged_or(limits: Limits, charge: Charge, instead: fn(&Bytes, &LimitReached) -> Bytes) -> Self {
+        Self::build(limits, Some(charge), Some(instead))
+    }
+
+    fn build(limits: Limits, charge: Option<Charge>, instead: Option<Instead>) -> Self {
+        let shared = Shared { state: Mutex::new(State::new(limits, charge, instead)), ..Shared::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -106,7 +124,7 @@ impl FairQueue {
         Lane::new(Arc::clone(&self.shared), slot)
     }
 
-    /// Queues one message as a lane of its own, whatever room there is: an answer without notifications.
+    /// Queues one message as a lane of its own, whatever room there is in the queue: an answer without notifications.
     pub fn post(&self, message: Bytes) -> Result<(), Closed> {
         let writer = lock(&self.shared.state).post(message)?;
         wake(writer);

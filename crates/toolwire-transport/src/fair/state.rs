@@ -4,8 +4,8 @@ use std::{collections::VecDeque, task::Waker};
 
 use bytes::Bytes;
 
-use super::Limits;
 use super::lane::{Closed, Refused};
+use super::{Instead, LIGHT_BYTES, Limits};
 use crate::ledger::Charge;
 
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct State {
     bytes: usize,
     /// The same bytes where others can see them.
     charge: Option<Charge>,
+    /// Makes what is queued in the place of a last message for which the ledger has no room.
+    instead: Option<Instead>,
     room_wanted: bool,
     closed: bool,
     /// Whoever waits for the next message.
@@ -46,8 +48,8 @@ struct Entry {
 
 /// Every `usize` that comes in is the slot of a living [`super::Lane`] and therefore in range.
 impl State {
-    pub(super) fn new(limits: Limits, charge: Option<Charge>) -> Self {
-        Self { limits, charge, ..Self::default() }
+    pub(super) fn new(limits: Limits, charge: Option<Charge>, instead: Option<Instead>) -> Self {
+        Self { limits, charge, instead, ..Self::default() }
     }
 
     fn add_bytes(&mut self, bytes: usize) {
@@ -55,6 +57,27 @@ impl State {
         if let Some(charge) = &mut self.charge {
             charge.grow_unchecked(bytes);
         }
+    }
+
+    /// Charges a last message, or what takes its place if there is no room for it, and returns that.
+    fn add_last(&mut self, message: Bytes) -> Bytes {
+        if message.len() > LIGHT_BYTES
+            && let (Some(charge), Some(instead)) = (&mut self.charge, self.instead)
+        {
+            match charge.grow(message.len()) {
+                Ok(()) => {
+                    self.bytes += message.len();
+                    return message;
+                }
+                Err(reached) => {
+                    let message = instead(&message, &reached);
+                    self.add_bytes(message.len());
+                    return message;
+                }
+            }
+        }
+        self.add_bytes(message.len());
+        message
     }
 
     fn subtract_bytes(&mut self, bytes: usize) {
@@ -103,6 +126,7 @@ impl State {
         if !self.has_room() || self.lanes[lane].queue.len() >= self.limits.lane_messages {
             return Err(Refused::Full(message));
         }
+        self.add_bytes(message.len());
         Ok(self.append(lane, key, message))
     }
 
@@ -138,21 +162,39 @@ impl State {
         self.lanes[lane].finished = true;
         let mut writer = None;
         for message in messages {
+            let message = self.add_last(message);
             writer = self.append(lane, None, message).or(writer);
         }
         Ok(writer)
+    }
+
+    pub(super) fn finish_charged(
+        &mut self,
+        lane: usize,
+        message: Bytes,
+        charge: Charge,
+    ) -> Result<Option<Waker>, Closed> {
+        if self.closed || self.lanes[lane].finished {
+            return Err(Closed(message));
+        }
+        self.lanes[lane].finished = true;
+        self.bytes += message.len();
+        if let Some(own) = &mut self.charge {
+            own.take_over(charge, message.len());
+        }
+        Ok(self.append(lane, None, message))
     }
 
     pub(super) fn post(&mut self, message: Bytes) -> Result<Option<Waker>, Closed> {
         if self.closed {
             return Err(Closed(message));
         }
-        self.add_bytes(message.len());
+        let message = self.add_last(message);
         Ok(self.take_a_turn(Turn::Single(message)))
     }
 
+    /// Queues a message whose bytes are counted already.
     fn append(&mut self, lane: usize, key: Option<u64>, message: Bytes) -> Option<Waker> {
-        self.add_bytes(message.len());
         let queue = &mut self.lanes[lane].queue;
         queue.push_back(Entry { key, message });
         if queue.len() == 1 { self.take_a_turn(Turn::Lane(lane)) } else { None }

@@ -167,3 +167,50 @@ async fn what_others_hold_never_stops_a_queue_that_is_empty() {
     assert_eq!(drain(&idle), ["one"]);
     lane.push(bytes("two")).unwrap();
 }
+
+#[test]
+fn a_last_message_without_room_is_replaced_by_a_short_one() {
+    let long = || Bytes::from(vec![b'x'; 2 * LIGHT_BYTES]);
+    let process = Ledger::root(Ceilings { bytes: ("held_bytes", 5 * LIGHT_BYTES), ..Ceilings::NONE });
+    let charge = process.empty_charge(Account::AnswerBytes);
+    let queue = FairQueue::charged_or(Limits::default(), charge, |message, reached| {
+        Bytes::from(format!("{} bytes: {}", message.len(), reached.limit_name()))
+    });
+    queue.post(long()).unwrap();
+    queue.lane().finish(long()).unwrap();
+    for _ in 0..2 {
+        queue.post(long()).unwrap();
+        queue.lane().finish_with(long(), bytes("short")).unwrap();
+    }
+    queue.post(Bytes::from(vec![b'y'; LIGHT_BYTES])).unwrap();
+    assert_eq!(process.used_bytes(), queue.queued_bytes());
+    let written = drain(&queue);
+    assert_eq!(written.iter().filter(|message| **message == long()).count(), 2);
+    assert_eq!(written.iter().filter(|message| **message == "2048 bytes: held_bytes").count(), 4);
+    assert_eq!((written.len(), process.used_bytes()), (9, 0));
+    queue.post(long()).unwrap();
+    assert_eq!(drain(&queue), [long()], "there is room again");
+}
+
+#[test]
+fn a_last_message_that_is_charged_already_takes_the_room_of_its_charge() {
+    let process = Ledger::root(Ceilings { bytes: ("held_bytes", 3000), ..Ceilings::NONE });
+    let queue =
+        FairQueue::charged_or(Limits::default(), process.empty_charge(Account::AnswerBytes), |_, _| {
+            unreachable!("it has its room")
+        });
+    for (charged, length) in [(2990, 3000), (3000, 2990)] {
+        let charge = process.charge(Account::AnswerBytes, charged).unwrap();
+        queue.lane().finish_charged(Bytes::from(vec![b'x'; length]), charge).unwrap();
+        assert_eq!((process.used_bytes(), queue.queued_bytes()), (length, length));
+        assert_eq!(drain(&queue).len(), 1);
+        assert_eq!(process.used_bytes(), 0);
+    }
+    let elsewhere = process.child(Ceilings::NONE).charge(Account::AnswerBytes, 10).unwrap();
+    queue.lane().finish_charged(Bytes::from(vec![b'x'; 20]), elsewhere).unwrap();
+    assert_eq!(process.used_bytes(), 20);
+    queue.close();
+    let charge = process.charge(Account::AnswerBytes, 10).unwrap();
+    assert!(queue.lane().finish_charged(bytes("late"), charge).is_err());
+    assert_eq!(process.used_bytes(), 20);
+}

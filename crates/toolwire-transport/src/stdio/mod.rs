@@ -95,6 +95,10 @@ impl Duplex for Stdio {
     fn local_peer(&self) -> Option<LocalPeer> {
         Some(LocalPeer::new())
     }
+
+    fn ends_process(&self) -> bool {
+        true
+    }
 }
 
 /// The receiving half of [`Stdio`]; its end means that the client wants the server to go.

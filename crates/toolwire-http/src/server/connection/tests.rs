@@ -49,7 +49,8 @@ impl Endpoint {
             .tool(tool("long", || async { "x".repeat(LONG) }))
             .build()
             .unwrap();
-        Self { service: HttpService::new(server), shutdown: Shutdown::new() }
+        let service = HttpService::builder(server).without_peer_addresses().build().unwrap();
+        Self { service, shutdown: Shutdown::new() }
     }
 
     fn serve<S>(&self, stream: S) -> JoinHandle<()>

@@ -143,7 +143,7 @@ impl Sse2024 {
         let (outbound, inbound) = ours.split();
         let server = self.server.clone();
         let serving = tokio::spawn(async move {
-            if let Err(error) = server.serve_with(theirs, extensions).await {
+            if let Err(error) = server.serve_connection(theirs, extensions).await {
                 tracing::debug!(%error, "an HTTP+SSE connection broke");
             }
         });

@@ -114,7 +114,8 @@ pub struct Serve {
 
 impl Serve {
     /// Ends in an orderly way when `signal` resolves: [`Server::shutdown`] is called, so that listen streams get
-    /// their last message, nothing new is taken, and running requests may finish within the limit `drain_timeout`.
+    /// their last message, nothing new is taken, and running requests may finish within the limit `drain_timeout`. So may
+    /// tasks; those that still run then are given back to their store, as by [`Server::end_tasks`].
     pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Box::pin(signal);
         self
@@ -167,6 +168,7 @@ impl Serve {
 
     async fn run(mut self) -> io::Result<()> {
         let server = self.service.shared().server.clone();
+        let tasks = server.begin_tasks();
         let signal = std::mem::replace(&mut self.shutdown, Box::pin(pending()));
         let mut accepting = Accepting::new(self);
         let ended = server.until_shutdown();
@@ -179,6 +181,8 @@ impl Serve {
         let shutdown = accepting.accept_until(end, false).await;
         server.shutdown();
         accepting.drain(shutdown).await;
+        // Only now, since calls that were under way may have made some.
+        tasks.ended(false).await;
         Ok(())
     }
 }

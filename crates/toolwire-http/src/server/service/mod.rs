@@ -70,8 +70,10 @@ pub(crate) struct Shared {
     pub(crate) legacy: LegacyEndpoint,
     guard: Option<Arc<dyn Guard>>,
     peer: Option<FindPeer>,
-    /// Done once a request has come from nobody knows where.
+    /// Done once a request without a known address has been refused.
     nameless: Once,
+    /// Done once the tasks of the server have been started.
+    begun: Once,
     pages: Pages,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
@@ -81,6 +83,9 @@ pub(crate) struct Shared {
 
 impl HttpService {
     /// The endpoint of a server, with every setting at its default.
+    ///
+    /// It is ready to be [served](Self::serve). Another HTTP server has to give each request the address of its client as
+    /// [`PeerAddr`]; [`HttpBuilder::peer_addr`] finds it for routers such as axum.
     pub fn new(server: Server) -> Self {
         Self::assemble(server, HttpConfig::default(), Gate::local(), None, None, None, Pages::default())
     }
@@ -100,6 +105,8 @@ impl HttpService {
         pages: Pages,
     ) -> Self {
         let server = if config.legacy == Legacy::Off { server.modern_only() } else { server };
+        // A router that this is mounted in says nothing when it begins to serve.
+        server.start_tasks_soon();
         let config = Arc::new(config);
         Self(Arc::new(Shared {
             legacy: LegacyEndpoint::new(server.clone(), Arc::clone(&config), event_log),
@@ -111,6 +118,7 @@ impl HttpService {
             guard,
             peer,
             nameless: Once::new(),
+            begun: Once::new(),
             pages,
             server,
             config,
@@ -160,6 +168,7 @@ impl HttpService {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        self.0.begun.call_once(|| self.0.server.start_tasks());
         // Shared from the start: they are large, and would be copied from one future to the next.
         let (mut parts, body) = request.into_parts();
         if let Some(peer) = &self.0.peer
@@ -239,7 +248,8 @@ impl Shared {
     fn charge(&self, parts: &Parts, response: &mut Response<Body>) {
         let weight = response.body().weight();
         if weight > response::LIGHT_BYTES {
-            match self.caller(parts).charge(Account::AnswerBytes, weight) {
+            let caller = self.caller(parts).unwrap_or_else(|| self.server.ledger().clone());
+            match caller.charge(Account::AnswerBytes, weight) {
                 Ok(charge) => response.body_mut().keep_charge(charge),
                 Err(reached) => {
                     self.legacy.take_back(response);
@@ -293,7 +303,9 @@ impl Shared {
         if let Some(paths) = &self.config.sse2024
             && paths.has(parts.uri.path())
         {
-            let caller = self.caller(parts);
+            let Some(caller) = self.caller(parts) else {
+                return self.refuse_nameless();
+            };
             let end = self.ends_at(parts);
             return self.sse2024.handle(paths, &caller, Arc::clone(parts), end, body).await;
         }
@@ -301,6 +313,9 @@ impl Shared {
         drop(body);
         if !self.is_here(parts) {
             return response::empty(StatusCode::NOT_FOUND);
+        }
+        if self.caller(parts).is_none() {
+            return self.refuse_nameless();
         }
         #[cfg(feature = "ws")]
         if self.config.websocket && super::upgrade::is_wanted(parts) {
@@ -327,24 +342,29 @@ impl Shared {
         response
     }
 
-    /// Whom a request is counted against: its principal, or else the address it comes from, where that is known.
-    fn caller(&self, parts: &Parts) -> Ledger {
-        if let Some(caller) = caller_key(parts) {
-            return self.server.caller_ledger(caller);
+    /// Returns the ledger of the caller that a request is counted against: its principal, or else the address of its client.
+    /// Without either it is the ledger of the server, if the endpoint was told to do without, and `None` otherwise.
+    fn caller(&self, parts: &Parts) -> Option<Ledger> {
+        match caller_key(parts) {
+            Some(caller) => Some(self.server.caller_ledger(caller)),
+            None if self.config.behind_proxy || self.config.without_peer_addresses => {
+                Some(self.server.ledger().clone())
+            }
+            None => None,
         }
-        self.nameless.call_once(|| self.warn_of_nameless());
-        self.server.ledger().clone()
     }
 
-    fn warn_of_nameless(&self) {
-        if !self.config.behind_proxy {
-            tracing::warn!(
-                "requests do not say where they come from, so that one client may take the room of all; \
-                 say how to find out with HttpBuilder::peer_addr"
-            );
-        }
+    /// Refuses a request whose client is unknown: served, it could take the room of all others.
+    #[cold]
+    fn refuse_nameless(&self) -> Response<Body> {
+        self.nameless.call_once(|| tracing::error!("{NAMELESS}"));
+        response::error(StatusCode::INTERNAL_SERVER_ERROR, None, &RpcError::internal(NAMELESS))
     }
 }
+
+/// The error for requests that carry neither an address nor a principal.
+const NAMELESS: &str = "the address of the client is unknown: the HTTP server that mounts this service has to tell it, as \
+     HttpBuilder::peer_addr shows; HttpBuilder::without_peer_addresses does without";
 
 /// Refuses a request that could be counted against nobody.
 fn unknown_peer() -> Response<Body> {

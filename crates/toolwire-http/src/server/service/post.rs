@@ -45,7 +45,9 @@ impl Shared {
             Err(unreadable) => return unreadable.response(),
         };
         let limits = &self.config.limits;
-        let caller = self.caller(parts);
+        let Some(caller) = self.caller(parts) else {
+            return self.refuse_nameless();
+        };
         let mut charge = caller.empty_charge(Account::RequestBytes);
         let bytes = match read::body(body, limits.body_bytes, limits.body_timeout, &mut charge).await {
             Ok(bytes) => bytes,

@@ -30,6 +30,8 @@ pub(super) enum Trouble {
     Slow(Duration),
     /// What is written is written, but every third reply does not come.
     LosesReplies,
+    /// There is no room for what runs write.
+    Full,
 }
 
 impl Cable {
@@ -53,7 +55,7 @@ impl Cable {
         Box::pin(async move {
             let trouble = *self.trouble.lock().unwrap();
             match trouble {
-                Trouble::None => op(&*self.store).await,
+                Trouble::None | Trouble::Full => op(&*self.store).await,
                 Trouble::Cut => Err(StoreError::unavailable("the cable is cut")),
                 Trouble::Slow(time) => {
                     tokio::time::sleep(time / 2).await;
@@ -98,6 +100,9 @@ impl TaskStore for Cable {
         self.pass(move |store| store.renew(leases, lease))
     }
     fn advance<'a>(&'a self, lease: &'a Lease, n: u64, step: Advance) -> Op<'a, u64> {
+        if matches!(*self.trouble.lock().unwrap(), Trouble::Full) {
+            return Box::pin(async { Err(StoreError::Full("bytes of tests")) });
+        }
         self.pass(move |store| store.advance(lease, n, step))
     }
     fn answers<'a>(&'a self, lease: &'a Lease) -> Op<'a, Vec<toolwire_store::Entry>> {
@@ -120,7 +125,7 @@ impl TaskStore for Cable {
 }
 
 /// A server that reaches the store by this cable.
-fn node(bench: &Bench, cable: &Cable) -> ServerBuilder {
+pub(super) fn node(bench: &Bench, cable: &Cable) -> ServerBuilder {
     Server::builder("t", "1").store(bench.store.clone().with_tasks(Arc::new(cable.clone())))
 }
 
@@ -217,7 +222,7 @@ async fn dies_with(bench: &Bench, tool: &str, times: usize) {
     panic!("{tool} could be claimed {claimed} times within a day, not {times}");
 }
 
-async fn stored(bench: &Bench, tool: &str) -> TaskId {
+pub(super) async fn stored(bench: &Bench, tool: &str) -> TaskId {
     let id = TaskId::from_bytes([u8::try_from(tool.len()).unwrap(); 24]);
     let params = json!({"name": tool, "arguments": {}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", CAPABILITIES: {"elicitation": {}}

@@ -129,3 +129,27 @@ async fn a_task_is_kept_as_long_as_was_said() {
     tokio::time::sleep(seconds(70)).await;
     assert!(bench.view(id).await.is_none(), "nobody answered");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_its_results_kept_for_a_day_or_for_as_long_as_the_tool_says() {
+    let month = 30 * 24 * 3600_u64;
+    let bench = Bench::new();
+    let policy = TaskPolicy::optional;
+    let server = bench
+        .builder()
+        .tool(tool("short", || async { "done" }).task(policy().keep(seconds(100))))
+        .tool(tool("long", || async { "done" }).task(policy().keep(seconds(7 * 24 * 3600))))
+        .build()
+        .unwrap();
+    let mut core = Wire::connect_as(&server, Some(ada()));
+    core.handshake("2025-11-25", json!({})).await;
+    for (tool, asked, kept) in
+        [("short", month, 24 * 3600), ("long", month, 7 * 24 * 3600), ("short", 3600, 3600)]
+    {
+        let mut call = core_call(tool, json!({}));
+        call["params"]["task"]["ttl"] = json!(asked * 1000);
+        let id = task_id(&ask(&mut core, &call).await);
+        let head = bench.ended(id).await.head;
+        assert_eq!(head.expires_ms - head.updated_ms, kept * 1000, "{tool}");
+    }
+}

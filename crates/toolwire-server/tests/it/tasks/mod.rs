@@ -3,7 +3,12 @@
 mod detaching;
 mod durable;
 mod limits;
+mod outage;
+mod shutdown;
 mod simulation;
+mod steps;
+mod strangers;
+mod tap;
 mod waiting;
 
 use std::{sync::Arc, time::Duration};

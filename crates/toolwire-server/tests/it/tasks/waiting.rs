@@ -4,7 +4,10 @@ use serde_json::json;
 use toolwire_protocol::wire::TaskStatus;
 use toolwire_server::{Answer as Given, Context, NeedInput, Progress, TaskPolicy, tool};
 
-use super::*;
+use super::{
+    durable::{Cable, Trouble, node},
+    *,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_asks_is_run_again_and_does_nothing_twice() {
@@ -246,9 +249,97 @@ async fn live_work_waits_where_it_is_and_is_not_run_again() {
     bench.answer(id, "a", json!({"name": "x"})).await;
     bench.when(id, |view| view.open.len() == 2).await;
     bench.answer(id, "c", json!({"name": "z"})).await;
-    tokio::time::sleep(seconds(5)).await;
+    tokio::time::sleep(seconds(3000)).await;
     assert_eq!(bench.asked(id).await, ["b"]);
     bench.answer(id, "b", json!({"name": "y"})).await;
     assert_eq!(told(&bench.ended(id).await), "1 xyz");
     assert_eq!(runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_work_gets_an_answer_that_comes_while_it_asks_for_another() {
+    let bench = Bench::new();
+    let cable = Cable::to(&bench);
+    let work = |cx: Context| async move {
+        let ask = async |key: &str| cx.elicit::<Name>("Name?").key(key).accepted().await.unwrap().name;
+        let ((a, c), b) = tokio::join!(async { (ask("a").await, ask("c").await) }, ask("b"));
+        format!("{a}{b}{c}")
+    };
+    let live = TaskPolicy::required().live();
+    let server = node(&bench, &cable).tool(tool("work", work).task(live)).build().unwrap();
+    let mut client = Modern::connect(&server);
+    let id = client.start("work").await;
+    assert_eq!(bench.asked(id).await, ["a", "b"]);
+    // Each operation takes two seconds, and happens after the first of them.
+    cable.make(Trouble::Slow(seconds(2)));
+    bench.answer(id, "a", json!({"name": "x"})).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(bench.answer(id, "b", json!({"name": "y"})).await.taken, ["b"], "before it is held for c");
+    cable.make(Trouble::None);
+    bench.when(id, |view| view.open.iter().any(|open| open.key == "c")).await;
+    bench.answer(id, "c", json!({"name": "z"})).await;
+    assert_eq!(told(&bench.ended(id).await), "xyz");
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_work_that_has_some_of_its_answers_has_its_time_and_gives_its_place_back_when_it_waits() {
+    let bench = Bench::new();
+    let work = |cx: Context| async move {
+        let ask = async |key: &str| cx.elicit::<Name>("Name?").key(key).accepted().await.unwrap().name;
+        let work = async {
+            ask("wait").await;
+            let what = ask("work").await;
+            cx.once("hang", std::future::pending::<()>()).await.unwrap();
+            what
+        };
+        let (last, _) = tokio::join!(ask("last"), work);
+        last
+    };
+    let server = bench
+        .builder()
+        .limits(limits(|limits| limits.task_runs = 1))
+        .tool(tool("work", work).task(TaskPolicy::required().live().run_time(seconds(600))))
+        .tool(tool("quick", || async { "quick" }).task(TaskPolicy::optional()))
+        .build()
+        .unwrap();
+    let mut client = Modern::connect(&server);
+    let id = client.start("work").await;
+    assert_eq!(bench.asked(id).await, ["last", "wait"]);
+    bench.answer(id, "wait", json!({"name": "x"})).await;
+    bench.when(id, |view| view.open.iter().any(|open| open.key == "work")).await;
+    tokio::time::sleep(seconds(3000)).await;
+    let other = client.start("quick").await;
+    assert_eq!(told(&bench.ended(other).await), "quick", "there is one place, and nothing has it");
+    bench.answer(id, "work", json!({"name": "x"})).await;
+    let began = tokio::time::Instant::now();
+    assert!(told(&bench.ended(id).await).contains("task_run_time"));
+    assert!((600..605).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_a_task_cannot_have_are_refused_before_anything_is_asked() {
+    let bench = Bench::new();
+    let ask = |keys: [&'static str; 2]| {
+        move || async move {
+            let [first, second] = keys;
+            NeedInput::new()
+                .elicit::<Name>(first, "Who?")
+                .unwrap()
+                .elicit::<Name>(second, "And who?")
+                .unwrap()
+        }
+    };
+    let server = bench
+        .builder()
+        .tool(tool("twice", ask(["who", "who"])).task(TaskPolicy::required()))
+        .tool(tool("marked", ask(["who", "who#2"])).task(TaskPolicy::required()))
+        .build()
+        .unwrap();
+    let mut client = Modern::connect(&server);
+    for (name, why) in [("twice", "another question has this key"), ("marked", "contains \"#\"")] {
+        let id = client.start(name).await;
+        let view = bench.when(id, |view| view.head.status != TaskStatus::Working).await;
+        assert_eq!(view.head.status, TaskStatus::Failed, "{name}");
+        assert!(told(&view).contains(why), "{}", told(&view));
+    }
 }

@@ -23,8 +23,9 @@ use crate::{
 /// Tasks in the memory of this process. They end with it.
 ///
 /// It is bounded, ended tasks included: what has ended is kept for as long as was promised, so a store that is full
-/// takes no new tasks until something expires. A task that is there can always be cancelled, and ended with a short
-/// error.
+/// takes no new tasks until something expires. Each caller has a share, so that one alone cannot fill it for all, and a
+/// quarter of the bytes is for tasks that are there already. A task that is there can always be cancelled, and ended with
+/// a short error.
 pub struct MemoryTasks {
     limits: MemoryLimits,
     clock: Arc<dyn Clock>,
@@ -157,7 +158,9 @@ impl MemoryTasks {
                 return Ok(record.rev);
             }
             record.fits(&step)?;
-            state.has_room(record.growth(&step), &self.limits)?;
+            let growth = record.growth(&step);
+            state.is_within_share(&record.quota, growth, &self.limits)?;
+            state.has_room(&record.quota, growth, &self.limits)?;
             let visible = !matches!(step, Advance::Record(_) | Advance::Release);
             let changed = state.update(&lease.id, |record| {
                 record.advance(n, step, now);
@@ -180,7 +183,7 @@ impl MemoryTasks {
         self.at_once(|state, now, wakes| {
             let Some(record) = state.of(owner, id, now) else { return Ok(None) };
             let wanted = record.wanted(answers);
-            state.has_room(record.fits_answers(&wanted)?, &self.limits)?;
+            state.has_room(&record.quota, record.fits_answers(&wanted)?, &self.limits)?;
             let topic = record.topic(*id);
             let answered = state.update(id, |record| record.answer(wanted, now));
             if let Some(answered) = &answered {

@@ -19,11 +19,26 @@ pub(super) struct State {
     /// What can be claimed, now or later, by what a node needs for it.
     due: HashMap<Arc<Needs>, BTreeSet<Due>>,
     expiry: BTreeSet<(u64, TaskId)>,
-    /// How many tasks of each quota have not ended.
-    open: HashMap<Quota, usize>,
+    /// What each quota has.
+    shares: HashMap<Quota, Share>,
     bytes: usize,
     /// Numbers the tasks in the order of their creation, so that of two that are due the older one comes first.
     created: u64,
+}
+
+/// What one quota has of the store.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    /// How many of its tasks have not ended.
+    open: usize,
+    /// How many tasks it has, ended ones included.
+    tasks: usize,
+    bytes: usize,
+}
+
+/// What new tasks may fill of a limit of bytes. The rest is for the results and the journals of those that are there.
+const fn for_new(bytes: usize) -> usize {
+    bytes - bytes / 4
 }
 
 #[derive(Clone, Debug)]
@@ -96,27 +111,72 @@ impl State {
         self.bytes
     }
 
-    /// Whether there is room for a new task, and for this many bytes more.
+    /// Whether there is room for a new task.
     pub(super) fn has_room_for(
         &self,
         record: &Record,
         limit: usize,
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
-        if self.open.get(&record.quota).is_some_and(|open| *open >= limit) || limit == 0 {
+        let share = self.share(&record.quota);
+        if share.open >= limit {
             return Err(StoreError::Full("open tasks of this caller"));
+        }
+        if share.tasks >= limits.caller_tasks {
+            return Err(StoreError::Full("tasks of this caller in memory"));
         }
         if self.tasks.len() >= limits.tasks {
             return Err(StoreError::Full("tasks in memory"));
         }
-        self.has_room(record.weight(), limits)
+        let most = (for_new(limits.task_bytes), for_new(limits.caller_task_bytes));
+        self.has_bytes(&record.quota, record.weight(), most)
     }
 
-    pub(super) fn has_room(&self, more: usize, limits: &MemoryLimits) -> Result<(), StoreError> {
-        if more > 0 && self.bytes.saturating_add(more) > limits.task_bytes {
+    /// Whether a task of this quota may become so much heavier.
+    pub(super) fn has_room(
+        &self,
+        quota: &Quota,
+        more: usize,
+        limits: &MemoryLimits,
+    ) -> Result<(), StoreError> {
+        if more == 0 {
+            return Ok(());
+        }
+        self.has_bytes(quota, more, (limits.task_bytes, limits.caller_task_bytes))
+    }
+
+    /// Whether the tasks of this quota stay within its share when one of them becomes so much heavier. Beyond it, a run
+    /// does not wait for room as it does in a store that is full for all: it would keep its place from others.
+    pub(super) fn is_within_share(
+        &self,
+        quota: &Quota,
+        more: usize,
+        limits: &MemoryLimits,
+    ) -> Result<(), StoreError> {
+        let limit = limits.caller_task_bytes;
+        if more > 0 && self.share(quota).bytes.saturating_add(more) > limit {
+            return Err(StoreError::TooLarge { what: "what the tasks of this caller take together", limit });
+        }
+        Ok(())
+    }
+
+    fn has_bytes(
+        &self,
+        quota: &Quota,
+        more: usize,
+        (most, most_of_caller): (usize, usize),
+    ) -> Result<(), StoreError> {
+        if self.share(quota).bytes.saturating_add(more) > most_of_caller {
+            return Err(StoreError::Full("bytes of tasks of this caller in memory"));
+        }
+        if self.bytes.saturating_add(more) > most {
             return Err(StoreError::Full("bytes of tasks in memory"));
         }
         Ok(())
+    }
+
+    fn share(&self, quota: &Quota) -> Share {
+        self.shares.get(quota).copied().unwrap_or_default()
     }
 
     pub(super) fn insert(&mut self, id: TaskId, record: Record) {
@@ -134,6 +194,7 @@ impl State {
             weight: 0,
             counted: false,
         };
+        self.shares.entry(stored.record.quota).or_default().tasks += 1;
         self.tasks.insert(id, stored);
         self.update(&id, |_| ());
     }
@@ -160,12 +221,9 @@ impl State {
         self.bytes = self.bytes - weight + stored.weight;
         let counts = !stored.record.has_ended();
         let counted = std::mem::replace(&mut stored.counted, counts);
-        let quota = stored.record.quota;
-        match (counted, counts) {
-            (false, true) => *self.open.entry(quota).or_default() += 1,
-            (true, false) => self.count_down(quota),
-            _ => {}
-        }
+        let share = self.shares.entry(stored.record.quota).or_default();
+        share.bytes = share.bytes - weight + stored.weight;
+        share.open = share.open - usize::from(counted) + usize::from(counts);
         if before != after {
             self.requeue(&needs, *id, number, before, after);
         }
@@ -192,11 +250,14 @@ impl State {
         }
     }
 
-    fn count_down(&mut self, quota: Quota) {
-        if let hash_map::Entry::Occupied(mut open) = self.open.entry(quota) {
-            *open.get_mut() -= 1;
-            if *open.get() == 0 {
-                open.remove();
+    fn give_up_share(&mut self, stored: &Stored) {
+        if let hash_map::Entry::Occupied(mut entry) = self.shares.entry(stored.record.quota) {
+            let share = entry.get_mut();
+            share.tasks -= 1;
+            share.bytes -= stored.weight;
+            share.open -= usize::from(stored.counted);
+            if share.tasks == 0 {
+                entry.remove();
             }
         }
     }
@@ -241,13 +302,11 @@ impl State {
 
     pub(super) fn remove(&mut self, id: &TaskId) -> Option<Topic> {
         let stored = self.tasks.remove(id)?;
+        self.give_up_share(&stored);
         let record = stored.record;
         self.owned.remove(&(record.owner, record.life.created_ms, *id));
         self.expiry.remove(&(stored.until_ms, *id));
         self.bytes -= stored.weight;
-        if stored.counted {
-            self.count_down(record.quota);
-        }
         if stored.due_ms.is_some() {
             self.requeue(&stored.needs, *id, stored.number, stored.due_ms, None);
         }
@@ -261,7 +320,7 @@ impl State {
             && self.owned.is_empty()
             && self.due.is_empty()
             && self.expiry.is_empty()
-            && self.open.is_empty()
+            && self.shares.is_empty()
             && self.bytes == 0
     }
 }

@@ -60,8 +60,15 @@ async fn bytes_are_limited_but_a_task_can_always_be_ended() {
         }
     }
     assert!(leases.len() > 20 && refused > 20, "{} {refused}", leases.len());
-    assert!(store.bytes() <= 100_000);
+    assert!(store.bytes() <= 75_000, "the rest is for those that are there");
+    // The last one takes all of it.
+    let last = leases.pop().unwrap();
+    let mut n = 1;
+    while !is_full(&store.advance(&last, n, Advance::Record(vec![text(2000)])).await) {
+        n += 1;
+    }
     let before = store.bytes();
+    assert!(before <= 100_000);
     assert!(is_full(&store.advance(&leases[0], 1, Advance::Record(vec![text(3000)])).await));
     let park =
         Park { open: vec![crate::OpenQuestion { key: "k".into(), question: text(3000) }], ..Park::default() };
@@ -75,9 +82,11 @@ async fn bytes_are_limited_but_a_task_can_always_be_ended() {
     }
     let cancelled = store.cancel(&OWNER, &leases[0].id, TaskNote::message(text(100))).await.unwrap().unwrap();
     assert_eq!(cancelled.now.head.status, TaskStatus::Cancelled);
+    let finish = Finish::new(Outcome::Error(text(200)));
+    store.advance(&last, n, Advance::Finish(finish)).await.unwrap();
     assert!(store.bytes() <= before);
     tokio::time::advance(Duration::from_secs(60)).await;
-    assert_eq!(store.sweep(1000).await.unwrap(), leases.len());
+    assert_eq!(store.sweep(1000).await.unwrap(), leases.len() + 1);
     assert_eq!((store.bytes(), store.len()), (0, 0));
     assert!(store.lock().has_no_traces());
 }
@@ -115,4 +124,16 @@ async fn a_store_that_lost_its_last_writes_never_takes_the_same_lease_for_anothe
     assert_eq!(first.fence, second.fence);
     assert!(matches!(store.advance(&first, 1, Advance::Release).await, Err(StoreError::Lost)));
     assert!(store.advance(&second, 1, Advance::Release).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_does_not_wait_for_room_in_the_share_of_its_caller() {
+    let store = MemoryTasks::new(MemoryLimits { caller_task_bytes: 10_000, ..limits(100, 20_000) });
+    let lease = store.create(task(1)).await.unwrap().lease.unwrap();
+    let other = store.create(task(2)).await.unwrap().lease.unwrap();
+    let record = |bytes| Advance::Record(vec![text(bytes)]);
+    let beyond = store.advance(&lease, 1, record(9000)).await;
+    assert!(matches!(beyond, Err(StoreError::TooLarge { limit: 10_000, .. })), "{beyond:?}");
+    store.advance(&lease, 1, record(7000)).await.unwrap();
+    store.advance(&other, 1, record(7000)).await.unwrap();
 }

@@ -27,6 +27,7 @@ pub async fn rule_10_each_open_key_is_answered_once(backend: &dyn Backend) {
     while_a_run_is_under_way(backend, &clients[0]).await;
     when_the_run_has_missed_them(&clients[0]).await;
     while_it_is_held(&clients[0]).await;
+    while_a_run_is_held_again(&clients[0]).await;
 }
 
 async fn give(store: &Store, case: &Case, id: &TaskId, keys: &[&str]) -> Answered {
@@ -161,10 +162,36 @@ async fn while_it_is_held(store: &Store) {
     assert_eq!(case.view(store, &lease.id).await.head.status, TaskStatus::Working);
     park.open = vec![question("next")];
     write(store, &lease, 3, Advance::Park(park)).await;
-    assert!(answers().await.is_empty(), "none since it parked again");
     store.tasks().renew(&[lease], Duration::ZERO).await.expect("a renewal");
     let taken = claim(store, &case.claim(1, LONG)).await.pop().expect("a held lease ends like any other");
     assert!(store.tasks().answers(&lease).await.is_err());
+    let of_the_new_lease = store.tasks().answers(&taken.lease).await.expect("answers");
+    assert!(
+        of_the_new_lease.is_empty(),
+        "the older ones are in the journal of the claim: {of_the_new_lease:?}"
+    );
     assert!(is_lost(store, &lease, 4, record("late")).await);
     assert_eq!(taken.journal.len(), 5);
+}
+
+/// A question that stays is answered while the run is being held for another one.
+async fn while_a_run_is_held_again(store: &Store) {
+    let case = Case::new();
+    let lease = case.begin(store, LONG).await;
+    let held = |keys: &[&str]| {
+        let mut park = parked(keys);
+        park.hold = true;
+        Advance::Park(park)
+    };
+    write(store, &lease, 1, held(&["a", "b"])).await;
+    give(store, &case, &lease.id, &["a"]).await;
+    give(store, &case, &lease.id, &["b"]).await;
+    write(store, &lease, 2, held(&["b", "c"])).await;
+    assert_eq!(case.view(store, &lease.id).await.open, [question("c")], "an answered key stays closed");
+    let answers = store.tasks().answers(&lease).await.expect("answers");
+    assert!(answers.contains(&answer_entry("b")), "the run would wait for it for ever: {answers:?}");
+    give(store, &case, &lease.id, &["c"]).await;
+    let answers = store.tasks().answers(&lease).await.expect("answers");
+    assert_eq!(answers.last(), Some(&answer_entry("c")), "in order: {answers:?}");
+    assert!(answers.contains(&answer_entry("b")), "asking again gives them again: {answers:?}");
 }

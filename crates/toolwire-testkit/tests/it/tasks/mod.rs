@@ -5,6 +5,8 @@ mod calls;
 mod client;
 mod core;
 mod extension;
+#[cfg(feature = "http")]
+mod handover;
 #[cfg(all(unix, feature = "unix"))]
 mod links;
 mod push;
