@@ -82,7 +82,7 @@ fn read(response: &Response) {
 
 fn registration(response: &Response, metadata: &issuer::ServerMetadata, now: SystemTime) {
     let used = "http://127.0.0.1:17853/callback".to_owned();
-    let way = Way::Browser(Redirects { registered: vec![used.clone()], used });
+    let way = Way::Browser(Redirects::new([used.clone()], used));
     let plan = Plan::new(metadata.token.clone(), Settings::new("fuzz"), way);
     if let Ok(client) = register::accept(&plan, metadata, false, response, now) {
         assert_eq!(client.registration.issuer, metadata.issuer);

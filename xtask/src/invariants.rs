@@ -60,9 +60,39 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Files in which something secret, or what stands for it, is compared with what a peer sends.
+const COMPARES_SECRETS: &[(&str, &str)] = &[
+    ("crates/toolwire-auth/src/secret.rs", "tokens, codes, states and secrets of clients"),
+    ("crates/toolwire-auth/src/server/verify/static_keys.rs", "digests of static keys"),
+    ("crates/toolwire-auth/src/jose/thumbprint.rs", "thumbprints of keys that tokens are bound to"),
+    ("crates/toolwire-auth/src/dpop/check.rs", "hashes of tokens in proofs"),
+];
+
+/// The crate that knows the text of secrets.
+const EXPOSES_SECRETS: &str = "crates/toolwire-auth/src/";
+
 pub(crate) fn run() -> Outcome {
     let sources = sources::read(&root())?;
-    none(&RULES.iter().flat_map(|rule| rule.violations(&sources)).collect::<Vec<_>>())
+    let ruled = RULES.iter().flat_map(|rule| rule.violations(&sources));
+    none(&ruled.chain(comparisons(&sources)).collect::<Vec<_>>())
+}
+
+/// Places where the time of a comparison could tell how much of a secret was guessed.
+fn comparisons(sources: &[Source]) -> Vec<String> {
+    let is_constant = |source: &Source| source.lines.iter().any(|(_, line)| line.contains(".ct_eq("));
+    let missing = COMPARES_SECRETS
+        .iter()
+        .filter(|(path, _)| !sources.iter().any(|source| source.path == *path && is_constant(source)));
+    let missing = missing.map(|(path, what)| format!("{path}: no `ct_eq`, but {what} are compared there"));
+    let compares = |line: &str| line.contains(".expose()") && (line.contains("==") || line.contains("!="));
+    let exposed =
+        sources.iter().filter(|source| source.path.starts_with(EXPOSES_SECRETS)).flat_map(|source| {
+            let lines = source.lines.iter().filter(|(_, line)| compares(line));
+            lines.map(|(number, _)| {
+                format!("{}:{number}: the text of a secret is compared; compare the secrets", source.path)
+            })
+        });
+    missing.chain(exposed).collect()
 }
 
 impl Rule {
@@ -91,7 +121,7 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use super::{RULES, Rule, run};
+    use super::{COMPARES_SECRETS, RULES, Rule, comparisons, run};
     use crate::sources::{self, Source};
     use crate::workspace::root;
 
@@ -126,6 +156,29 @@ mod tests {
     #[test]
     fn the_router_never_knows_a_session() {
         assert_kept("the router never knows a session");
+    }
+
+    #[test]
+    fn secrets_are_compared_in_constant_time() {
+        assert_eq!(comparisons(&sources::read(&root()).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn a_comparison_of_secrets_that_takes_a_varying_time_is_named_with_its_place() {
+        let source =
+            |path: &str, line: &str| Source { path: path.to_owned(), lines: vec![(7, line.to_owned())] };
+        let mut all: Vec<Source> =
+            COMPARES_SECRETS.iter().map(|(path, _)| source(path, "one.ct_eq(two)")).collect();
+        assert_eq!(comparisons(&all), [""; 0]);
+        all[0] = source(COMPARES_SECRETS[0].0, "#[derive(PartialEq)]");
+        for line in ["token.expose() == given", "given != token.expose()", "token.expose().len()"] {
+            all.push(source("crates/toolwire-auth/src/a.rs", line));
+        }
+        all.push(source("crates/other/src/a.rs", "token.expose() == given"));
+        let found = comparisons(&all);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].starts_with("crates/toolwire-auth/src/secret.rs: no `ct_eq`"), "{found:?}");
+        assert!(found[1].starts_with("crates/toolwire-auth/src/a.rs:7: "), "{found:?}");
     }
 
     #[test]

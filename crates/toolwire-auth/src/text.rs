@@ -44,6 +44,13 @@ impl Issuer {
         one.strip_suffix('/') == Some(two) || two.strip_suffix('/') == Some(one)
     }
 
+    /// Returns whether the two are equal but for one final slash, so that their metadata are in the same places and speak for
+    /// both.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_or_differs_by_a_slash(&self, other: &Self) -> bool {
+        self == other || self.differs_by_a_slash(other)
+    }
+
     /// Returns whether the two are one URL, whose empty path is written with a slash in one of them and without in the
     /// other (RFC 3986, 6.2.3).
     #[cfg(feature = "client")]

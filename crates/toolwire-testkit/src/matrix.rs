@@ -11,6 +11,8 @@ use std::{
 };
 
 use toolwire_client::{Client, ClientBuilder, EraChoice, Error};
+#[cfg(feature = "http")]
+use toolwire_http::server::Guard;
 use toolwire_protocol::Version;
 
 #[cfg(any(feature = "http", all(unix, feature = "unix")))]
@@ -251,6 +253,31 @@ impl Setup {
             #[cfg(all(unix, feature = "unix"))]
             Link::Unix => builder.connect(Hosted::unix(target).await).await,
             Link::Memory | Link::Pipe | Link::Child => builder.connect(self.open(target)).await,
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+impl Setup {
+    /// Connects a client to `target` behind a guard, over HTTP or WebSocket. `protect` makes the guard for the URL that it is
+    /// given, and the token that the client sends, if any.
+    ///
+    /// # Errors
+    /// When the two do not come together.
+    ///
+    /// # Panics
+    /// When `target` is not in this process, the link is another one, or the guard is for another URL.
+    #[doc(hidden)]
+    pub async fn connect_guarded<G: Guard>(
+        &self,
+        target: &impl Target,
+        builder: ClientBuilder,
+        protect: impl FnOnce(&str) -> (G, Option<String>),
+    ) -> Result<Client, Error> {
+        match self.link {
+            Link::Http => builder.connect(Hosted::guarded_http(target, self.version, protect).await).await,
+            Link::WebSocket => builder.connect(Hosted::guarded_websocket(target, protect).await).await,
+            link => panic!("there are no guards over {link}"),
         }
     }
 }

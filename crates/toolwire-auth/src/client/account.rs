@@ -93,7 +93,7 @@ impl OAuth {
         let server = self.server(server, fetcher)?;
         let cause = cause(&server, refusal);
         let used = format!("http://127.0.0.1:{}/callback", LOOPBACK_PORTS[0]);
-        let way = Way::Browser(Redirects { registered: vec![used.clone()], used });
+        let way = Way::Browser(Redirects::new([used.clone()], used).per_issuer());
         let plan = Plan { may_ask: true, ..driver::plan(&server, way, false, None).await };
         let mut events = Vec::new();
         let mut turned = flow::begin(plan, cause, &driver::env(&server)?, &mut events);
@@ -191,8 +191,7 @@ fn is_unsupported(error: &AuthError) -> bool {
 async fn revoke(server: &Server, credential: &Credential) -> Result<Revoked, AuthError> {
     let endpoints = &credential.endpoints;
     let Some(endpoint) = &endpoints.revocation else { return Ok(Revoked::NotOffered) };
-    let nowhere = Redirects { registered: Vec::new(), used: String::new() };
-    let plan = driver::plan(server, Way::Browser(nowhere), false, None).await;
+    let plan = driver::plan(server, Way::Browser(Redirects::none()), false, None).await;
     let client = recorded(&plan, &credential.client);
     let named_by = if endpoint.same_origin(&endpoints.token) { endpoints.named_by } else { NamedBy::Peer };
     let refresh = credential.refresh.as_ref().map(|token| (token, TokenHint::Refresh));

@@ -203,8 +203,8 @@ impl Pending {
         if callback.has_duplicates() {
             return fail(AuthErrorKind::ResponseInvalid, "the response has a parameter twice".to_owned());
         }
-        match callback.get("iss") {
-            Some(iss) if iss.expose() == self.issuer.as_str() => {}
+        match callback.get("iss").map(|iss| Issuer::parse(iss.expose())) {
+            Some(Ok(iss)) if iss == self.issuer => {}
             Some(_) => {
                 let detail = format!("the response is not from {}, who was asked", self.issuer);
                 return fail(AuthErrorKind::IssuerMismatch, detail);

@@ -47,6 +47,7 @@ impl Authorize for Authorizer {
             given_up: 0,
             new_since: None,
             nonce: None,
+            redated: false,
         })
     }
 
@@ -68,6 +69,8 @@ struct Try {
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
     nonce: Option<String>,
+    /// True if it was sent again because its proof was dated by another clock than that of the server.
+    redated: bool,
 }
 
 impl Attempt for Try {
@@ -167,7 +170,7 @@ impl Try {
             let mut entropy = [0; 16];
             let filled = self.server.config.entropy.fill(&mut entropy);
             filled.map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
-            let (nonce, now) = (self.server.nonce(), self.server.now());
+            let (nonce, now) = self.server.nonce_and_time();
             let access = Some(&credential.access);
             let proof = key.proof(hop.method.as_str(), &url, access, nonce.as_deref(), now, entropy)?;
             headers.insert(DPOP, sensitive(&proof)?);
@@ -182,12 +185,19 @@ impl Try {
         challenges: Vec<Challenge>,
         headers: &HeaderMap,
     ) -> Result<Verdict, AuthError> {
-        let wants_nonce = challenges.iter().any(|challenge| challenge.error() == Some("use_dpop_nonce"));
-        if wants_nonce
+        let says = |error| challenges.iter().any(|challenge| challenge.error() == Some(error));
+        let was_proved = self.used.as_ref().is_some_and(|held| held.credential.kind == TokenType::Dpop);
+        let is_redated = was_proved && self.server.learn_time(headers);
+        if says("use_dpop_nonce")
             && let Some(nonce) = nonce_of(headers)
             && self.nonce.as_deref() != Some(&nonce)
         {
             self.nonce = Some(nonce);
+            return Ok(Verdict::Again);
+        }
+        // The token may be good, and the date of its proof be all that is wrong.
+        if is_redated && says("invalid_dpop_proof") && !self.redated {
+            self.redated = true;
             return Ok(Verdict::Again);
         }
         let used = self.used.as_ref().map_or(self.given_up, |held| held.serial);

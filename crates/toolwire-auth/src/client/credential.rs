@@ -9,13 +9,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use http::HeaderMap;
 use tokio::{sync::OnceCell, time::Instant};
 
 use super::{
-    AuthError, Event, Step, Verdict,
+    AuthError, Event, Notice, Step, Verdict,
     builder::{Config, Means},
     renew::{LoginAttempt, login_needed},
     scopes::{Operation, Scopes, StepUps},
+    skew::Skew,
     store::{Key, Record},
     token::Credential,
 };
@@ -28,6 +30,11 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The difference from the clock of the server up to which proofs are dated by ours.
+const TOLERATED_SKEW: Duration = Duration::from_secs(5);
+/// The most by which proofs are dated otherwise: a server must not be able to collect them for later.
+const MAX_SKEW: Duration = Duration::from_secs(5 * 60);
 
 /// One server, and what is known of the credential for it.
 pub(super) struct Server {
@@ -49,6 +56,8 @@ struct State {
     step_ups: StepUps,
     /// The last nonce that the server gave for proofs.
     nonce: Option<String>,
+    /// The difference of its clock from ours, by the last refusal of a proof.
+    skew: Skew,
     pause: Option<Pause>,
     /// The number of logouts so far.
     logouts: u64,
@@ -339,12 +348,33 @@ impl Server {
         state.step_ups.more(operation, challenged, &requested, &granted)
     }
 
-    pub(super) fn nonce(&self) -> Option<String> {
-        self.lock().nonce.clone()
-    }
-
     pub(super) fn set_nonce(&self, nonce: String) {
         self.lock().nonce = Some(nonce);
+    }
+
+    /// The last nonce that the server gave for proofs, and the time as it sees it.
+    pub(super) fn nonce_and_time(&self) -> (Option<String>, SystemTime) {
+        let now = self.now();
+        let state = self.lock();
+        (state.nonce.clone(), state.skew.applied_to(now))
+    }
+
+    /// Learns the time from the headers of a server that refused a proof, and says whether proofs are dated otherwise from now on.
+    pub(super) fn learn_time(&self, headers: &HeaderMap) -> bool {
+        let now = self.now();
+        let Some(skew) = Skew::of(headers, now, TOLERATED_SKEW, MAX_SKEW) else { return false };
+        let mut state = self.lock();
+        let is_news = skew.differs_from(state.skew, now, TOLERATED_SKEW);
+        if is_news {
+            state.skew = skew;
+        }
+        drop(state);
+        if is_news && skew != Skew::None {
+            let detail = "the clock of the server and ours differ; proofs are dated by that of the server, up to five minutes";
+            let event = Event::new(Step::Use, Verdict::Warning, "RFC 9449, 11.1", detail);
+            self.tell(&[event.notice(Notice::ClockWrong)]);
+        }
+        is_news
     }
 
     /// The attempt that is under way, or the one that `start` makes.

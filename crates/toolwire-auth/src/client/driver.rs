@@ -90,7 +90,7 @@ struct Ready {
 
 impl Ready {
     fn new(server: &Server, may_ask: bool) -> Result<Self, AuthError> {
-        let nowhere = Redirects { registered: Vec::new(), used: String::new() };
+        let nowhere = Redirects::none();
         let way = match &server.config.means {
             Means::Person(Some(Person::Browser(login))) if may_ask => {
                 let redirects = login.prepare()?;
@@ -289,10 +289,11 @@ impl Run<'_> {
                     self.before.as_ref().filter(|before| before.credential.is_of_same_login(credential));
                 let was_stored = self.was_stored(credential);
                 let (logouts, superseded) = (self.logouts, AtomicBool::new(false));
+                let trusted = &self.server.config.settings.dangerous.trusted;
                 let generation = self
                     .update(|record| {
                         let ended = (renewed.is_some() && self.server.logouts() != logouts)
-                            || (was_stored && !record.is_of_login(credential));
+                            || (was_stored && record.has_left_login(credential, trusted));
                         superseded.store(ended, Ordering::Relaxed);
                         if !ended {
                             record.set_credential(credential);

@@ -90,7 +90,7 @@ impl fmt::Display for Verdict {
 pub enum Notice {
     /// The issuer is spelled with a final slash more, or less, than its metadata have.
     IssuerSlash,
-    /// The clock of the issuer and ours differ.
+    /// The clock of the issuer, or of the server, and ours differ.
     ClockWrong,
 }
 

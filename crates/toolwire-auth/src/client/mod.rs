@@ -18,6 +18,7 @@ pub mod login;
 pub mod register;
 mod renew;
 pub mod scopes;
+mod skew;
 pub mod store;
 pub mod token;
 

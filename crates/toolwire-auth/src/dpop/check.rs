@@ -108,8 +108,10 @@ pub fn check(proof: &str, expected: &Expected<'_>, now: SystemTime) -> Result<Pr
     let payload = key.verify(&token).map_err(|_| invalid("the signature of the proof is not valid"))?;
     let claims = payload.object().map_err(|_| invalid("the claims of the proof cannot be read"))?;
     let thumbprint = key.thumbprint();
-    let until = judge(&claims, thumbprint, expected, now)?;
+    judge(&claims, thumbprint, expected)?;
+    // Before the time: a client that has none yet learns the time together with it.
     let stale_nonce = judge_nonce(&claims, expected.nonces, now)?;
+    let until = judge_time(&claims, now)?;
     let id = match text(&claims, "jti") {
         Some(jti) if !jti.is_empty() => id(&thumbprint, jti),
         _ => return Err(invalid("the proof has no jti")),
@@ -117,26 +119,18 @@ pub fn check(proof: &str, expected: &Expected<'_>, now: SystemTime) -> Result<Pr
     Ok(Proved { thumbprint, id, until, stale_nonce })
 }
 
-/// Judges what a proof claims, and says until when it could be used again.
+/// Judges what a proof claims of its request, its token and its key.
 fn judge(
     claims: &Map<String, Value>,
     thumbprint: Thumbprint,
     expected: &Expected<'_>,
-    now: SystemTime,
-) -> Result<SystemTime, ProofError> {
+) -> Result<(), ProofError> {
     let invalid = ProofError::Invalid;
     if text(claims, "htm") != Some(expected.method) {
         return Err(invalid("the proof is for another method"));
     }
     if text(claims, "htu").and_then(Target::parse).as_ref() != Some(expected.target) {
         return Err(invalid("the proof is for another address"));
-    }
-    let issued = claims.get("iat").and_then(Value::as_f64).ok_or_else(|| invalid("the proof has no time"))?;
-    // Whole seconds of our clock are exact here for longer than anybody will use it.
-    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
-    let (now_seconds, window) = (unix_seconds(now) as f64, WINDOW.as_secs() as f64);
-    if (issued - now_seconds).abs() > window {
-        return Err(invalid("the proof is too old, or from the future"));
     }
     let hash = token_hash(expected.token_digest);
     let same = |claimed: &str| bool::from(claimed.as_bytes().ct_eq(hash.as_bytes()));
@@ -145,6 +139,19 @@ fn judge(
     }
     if Thumbprint::parse(expected.bound_to) != Some(thumbprint) {
         return Err(invalid("the token is bound to another key"));
+    }
+    Ok(())
+}
+
+/// Judges when a proof was made, and says until when it could be used again.
+fn judge_time(claims: &Map<String, Value>, now: SystemTime) -> Result<SystemTime, ProofError> {
+    let invalid = ProofError::Invalid;
+    let issued = claims.get("iat").and_then(Value::as_f64).ok_or_else(|| invalid("the proof has no time"))?;
+    // Whole seconds of our clock are exact here for longer than it will be used.
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
+    let (now_seconds, window) = (unix_seconds(now) as f64, WINDOW.as_secs() as f64);
+    if (issued - now_seconds).abs() > window {
+        return Err(invalid("the proof is too old, or from the future"));
     }
     // The clock is read in whole seconds, so it is accepted until one second after its window.
     let issued = Duration::try_from_secs_f64(issued).unwrap_or_default();

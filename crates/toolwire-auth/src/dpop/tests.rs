@@ -270,6 +270,19 @@ fn nonces_are_asked_for_and_get_old() {
 }
 
 #[test]
+fn a_nonce_is_asked_for_before_the_time_is_judged_and_does_not_stand_for_it() {
+    let (nonces, key) = (nonces(), key());
+    let verdict = |proof: Proof| judge(&proof.sign(&key).unwrap(), key.public_key(), Some(&nonces), at(NOW));
+    let late = || Proof::new("POST", &url(), at(NOW - 600), [7; 16]).access_token(TOKEN);
+    assert_eq!(verdict(late()), Err(ProofError::UseNonce));
+    let with_nonce = late().nonce(&nonces.issue(at(NOW), [1; 24]));
+    assert_eq!(verdict(with_nonce), Err(ProofError::Invalid("the proof is too old, or from the future")));
+    // A proof that fails otherwise is not answered with a nonce.
+    let other = Proof::new("GET", &url(), at(NOW), [7; 16]).access_token(TOKEN);
+    assert_eq!(verdict(other), Err(ProofError::Invalid("the proof is for another method")));
+}
+
+#[test]
 fn replicas_accept_the_nonces_of_each_other_and_of_no_other_server() {
     let nonce = nonces().issue(at(NOW), [1; 24]);
     assert!(nonces().accepts(&nonce, at(NOW)));

@@ -317,3 +317,30 @@ async fn a_registration_that_cannot_be_read_is_told_and_made_anew() {
     assert!(told.iter().any(|detail| detail.contains("a registered client cannot be read")), "{told:?}");
     assert_eq!(world.seen().registrations, 1);
 }
+
+#[tokio::test]
+async fn a_damaged_record_is_replaced_by_the_next_renewal() {
+    let (world, clock, store) = (World::new().await, clock(), MemoryStore::new());
+    world.state().lasts = Some(600);
+    let oauth = World::oauth().clock(clock.clone()).store(store.clone()).build().unwrap();
+    let auth = bound(&oauth, &world);
+    call(&*auth, &world, Purpose::Request).await.unwrap();
+    let key = Key::credential(&world.server(), "");
+    let record = store.load(&key).await.unwrap().unwrap();
+    let mut damaged: serde_json::Value = serde_json::from_str(&record.to_json()).unwrap();
+    (damaged["token"], damaged["lineage"]) = (5.into(), serde_json::Value::Null);
+    damaged["generation"] = (record.generation() + 1).into();
+    let damaged = Record::from_json(damaged.to_string().as_bytes()).unwrap();
+    assert!(damaged.summary().is_err());
+    store.save(&key, damaged, record.generation()).await.unwrap();
+    clock.advance(Duration::from_secs(601));
+    assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
+    let repaired = store.load(&key).await.unwrap().unwrap();
+    assert!(repaired.summary().unwrap().unwrap().renewable);
+    assert!(repaired.to_json().contains("marked-access-2"));
+    assert_eq!((world.seen().asked, world.seen().renewals), (1, 1));
+    // The login is the same for links that go on, here and in other processes.
+    clock.advance(Duration::from_secs(601));
+    assert_eq!(call(&*auth, &world, Purpose::Request).await.unwrap(), 200);
+    assert_eq!((world.seen().asked, auth.identity()), (1, 1));
+}

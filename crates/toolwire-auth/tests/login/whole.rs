@@ -1,14 +1,21 @@
 //! A client, a server of ours behind a guard, and an issuer: the whole way, in both eras.
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::json;
 use tokio::{net::TcpListener, task::AbortHandle};
 use toolwire_auth::{
     Secret,
-    client::{AuthError, AuthErrorKind, OAuth, register::ClientId},
+    client::{AuthError, AuthErrorKind, Notice, OAuth, OAuthBuilder, Step, flow, register::ClientId},
     clock::{Clock as _, ManualClock},
-    server::{Audience, Expiry, Invalid, PresentedToken, ResourceServer, Verified},
+    server::{Audience, Dpop, Expiry, Invalid, PresentedToken, ResourceServer, Verified},
 };
 use toolwire_client::{Client, EraChoice, Error};
 use toolwire_http::{
@@ -42,6 +49,11 @@ impl Drop for Protected {
 
 impl Protected {
     async fn new() -> Self {
+        Self::described(|guard| guard).await
+    }
+
+    /// With a guard that is described further.
+    async fn described(more: impl FnOnce(ResourceServer) -> ResourceServer) -> Self {
         let world = World::new().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -50,9 +62,8 @@ impl Protected {
         let guard = ResourceServer::new(&url, world.origin())
             .verify(verifier(world.clone(), url.clone(), clock.clone()))
             .scopes(["files:read"])
-            .clock(clock.clone())
-            .build()
-            .unwrap();
+            .clock(clock.clone());
+        let guard = more(guard).build().unwrap();
         let service = HttpService::builder(server()).guard(guard).websocket(true).build().unwrap();
         let serving = tokio::spawn(async move { service.serve(listener).await.unwrap() }).abort_handle();
         Self { world, url, clock, serving }
@@ -72,10 +83,12 @@ fn verifier(
 ) -> impl Fn(PresentedToken) -> std::future::Ready<Result<Verified, Invalid>> + Send + Sync + 'static {
     move |token| {
         let found = world.state().scopes_of(token.expose()).ok_or_else(|| Invalid::new("nobody gave it"));
+        let key = world.state().key_of(token.expose());
         std::future::ready(found.map(|scopes| {
-            Verified::new("alice", Audience::is(&resource), Expiry::At(clock.now() + LIFETIME))
-                .client_id("marked-client")
-                .scopes(scopes.split(' '))
+            let expiry = Expiry::At(clock.now() + LIFETIME);
+            let known = Verified::new("alice", Audience::is(&resource), expiry).client_id("marked-client");
+            let known = known.scopes(scopes.split(' '));
+            key.iter().fold(known, Verified::bound_to)
         }))
     }
 }
@@ -175,6 +188,52 @@ async fn a_program_that_is_given_fewer_scopes_is_told_so_with_403_even_before_it
     let error = call(&client, "write").await.unwrap_err();
     assert_eq!(error.status(), Some(401), "{error:?}");
     assert_eq!(cause(&error).kind, AuthErrorKind::ClientRejected);
+}
+
+/// A client whose clock is so many seconds ahead of that of the server, or behind it, with a token that is bound to a key.
+fn off_by(seconds: i64) -> (OAuthBuilder, ManualClock) {
+    let now = toolwire_auth::clock::unix_seconds(std::time::SystemTime::now());
+    let clock = ManualClock::at(now.saturating_add_signed(seconds));
+    (World::oauth().dpop(flow::Dpop::Always).clock(clock.clone()), clock)
+}
+
+#[tokio::test]
+async fn proofs_for_a_server_are_dated_by_its_clock_where_that_differs() {
+    for nonces in [false, true] {
+        for seconds in [-250, 0, 250] {
+            let protected = Protected::described(|guard| {
+                let dpop = Dpop::required();
+                guard.dpop(if nonces { dpop.nonces([[7; 32]]).unwrap() } else { dpop })
+            })
+            .await;
+            let (oauth, clock) = off_by(seconds);
+            let told = Arc::new(AtomicUsize::new(0));
+            let noted = Arc::clone(&told);
+            let oauth = oauth.on_event(move |event| {
+                let is_clock = event.step == Step::Use && event.notice == Some(Notice::ClockWrong);
+                noted.fetch_add(is_clock.into(), Ordering::Relaxed);
+            });
+            let client = protected.connect(&oauth.build().unwrap(), EraChoice::Auto).await.unwrap();
+            assert_eq!(call(&client, "whoami").await.unwrap(), "alice", "{nonces} {seconds}");
+            let world = &protected.world;
+            assert_eq!((world.seen().asked, world.seen().renewals), (1, 0), "{nonces} {seconds}");
+            assert!(seconds == 0 || told.load(Ordering::Relaxed) > 0, "{nonces} {seconds}");
+            // A clock that is set right meanwhile is learned as well.
+            if seconds < 0 {
+                clock.advance(Duration::from_secs(seconds.unsigned_abs()));
+                assert_eq!(call(&client, "whoami").await.unwrap(), "alice", "{nonces}");
+                assert_eq!((world.seen().asked, world.seen().renewals), (1, 0), "{nonces}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_does_not_get_proofs_of_a_day_that_is_yet_to_come() {
+    let protected = Protected::described(|guard| guard.dpop(Dpop::required())).await;
+    let (oauth, _) = off_by(-86_400);
+    let error = protected.connect(&oauth.build().unwrap(), EraChoice::Auto).await.unwrap_err();
+    assert_eq!(cause(&error).kind, AuthErrorKind::TokenRejected);
 }
 
 #[tokio::test]

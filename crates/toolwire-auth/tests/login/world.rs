@@ -20,6 +20,7 @@ use toolwire_auth::{
         login::{Declined, Login},
     },
     fetch::BoxFuture,
+    jose::Compact,
 };
 use toolwire_http::client::{
     authorize::{Authorization as _, Authorize, Hop, Purpose, Refusal, Verdict},
@@ -54,6 +55,8 @@ pub(crate) struct State {
     counter: u64,
     /// The tokens that are good, and their scopes.
     good: HashMap<String, String>,
+    /// The thumbprints of the keys that tokens are bound to.
+    bound: HashMap<String, String>,
     refresh: HashSet<String>,
     spent: HashSet<String>,
 }
@@ -72,6 +75,11 @@ impl State {
     /// Returns whether a refresh token is good and was not used.
     pub(crate) fn can_renew(&self, token: &str) -> bool {
         self.refresh.contains(token)
+    }
+
+    /// The key that a token is bound to, if it is.
+    pub(crate) fn key_of(&self, token: &str) -> Option<String> {
+        self.bound.get(token).cloned()
     }
 
     /// What a token allows, if it is good.
@@ -166,7 +174,7 @@ impl World {
             "/.well-known/oauth-authorization-server" => self.metadata(),
             "/register" => self.register(&body),
             "/authorize" => self.authorize(query),
-            "/token" => self.token(&body),
+            "/token" => self.token(&body, header("dpop").as_deref()),
             "/revoke" => self.revocation(&body),
             _ => (404, String::new(), String::new()),
         };
@@ -228,7 +236,7 @@ impl World {
         (302, format!("location: {location}\r\n"), String::new())
     }
 
-    fn token(&self, body: &[u8]) -> Answer {
+    fn token(&self, body: &[u8], proof: Option<&str>) -> Answer {
         let form = pairs(body);
         let mut state = self.state();
         state.seen.token_requests += 1;
@@ -262,7 +270,12 @@ impl World {
             (format!("marked-access-{}", state.counter), format!("marked-refresh-{}", state.counter));
         state.good.insert(access.clone(), scopes);
         state.refresh.insert(refresh.clone());
-        let mut answer = json!({"access_token": access, "token_type": "Bearer", "refresh_token": refresh});
+        if let Some(proof) = proof {
+            let key = Compact::parse(proof).unwrap().header().embedded_key().unwrap().unwrap();
+            state.bound.insert(access.clone(), key.thumbprint().to_string());
+        }
+        let kind = if proof.is_some() { "DPoP" } else { "Bearer" };
+        let mut answer = json!({"access_token": access, "token_type": kind, "refresh_token": refresh});
         if let Some(grants) = state.grants {
             answer["scope"] = grants.into();
         }
@@ -303,7 +316,7 @@ pub(crate) struct Agreeing;
 impl Login for Agreeing {
     fn prepare(&self) -> Result<Redirects, AuthError> {
         let used = "http://127.0.0.1:17853/callback".to_owned();
-        Ok(Redirects { registered: vec![used.clone()], used })
+        Ok(Redirects::new([used.clone()], used))
     }
 
     fn ask(&self, url: AuthorizationUrl) -> BoxFuture<'_, Result<Callback, Declined>> {

@@ -35,7 +35,7 @@ pub(crate) struct Agreeing;
 impl Login for Agreeing {
     fn prepare(&self) -> Result<Redirects, AuthError> {
         let used = "http://127.0.0.1:17853/callback".to_owned();
-        Ok(Redirects { registered: vec![used.clone()], used })
+        Ok(Redirects::new([used.clone()], used))
     }
 
     fn ask(&self, url: AuthorizationUrl) -> BoxFuture<'_, Result<Callback, Declined>> {

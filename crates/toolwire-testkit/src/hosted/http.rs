@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use toolwire_http::{
     client::{Http, WebSocket},
-    server::{HttpService, Serve},
+    server::{Guard, HttpBuilder, HttpService, Serve},
 };
 use toolwire_protocol::Version;
 use toolwire_server::Server;
@@ -26,10 +26,31 @@ impl Hosted<Http> {
     /// When it is not in this process, or there is no port.
     pub(crate) async fn http(target: &impl Target, version: Version) -> Self {
         let (address, serving) = listen(server(target)).await;
-        let path = if version == Version::V2024_11_05 { SSE_PATHS[0] } else { PATH };
-        let http = Http::builder(format!("http://{address}{path}")).no_proxy().build();
+        let http = Http::builder(http_url(address, version)).no_proxy().build();
         Self::new(http.expect("the address is good"), serving.into_future())
     }
+
+    /// Serves `target` by HTTP behind a guard, to a client with a token or with none. The two are made for the URL that the
+    /// guard is to protect.
+    ///
+    /// # Panics
+    /// When it is not in this process, or there is no port, or the guard is for another URL.
+    pub(crate) async fn guarded_http<G: Guard>(
+        target: &impl Target,
+        version: Version,
+        protect: impl FnOnce(&str) -> (G, Option<String>),
+    ) -> Self {
+        let (address, serving, token) = listen_guarded(server(target), protect).await;
+        let http = Http::builder(http_url(address, version)).no_proxy();
+        let http = token.iter().fold(http, |http, token| http.bearer(token)).build();
+        Self::new(http.expect("the address is good"), serving.into_future())
+    }
+}
+
+/// Returns the URL at which a revision is spoken over HTTP.
+fn http_url(address: SocketAddr, version: Version) -> String {
+    let path = if version == Version::V2024_11_05 { SSE_PATHS[0] } else { PATH };
+    format!("http://{address}{path}")
 }
 
 impl Hosted<WebSocket> {
@@ -42,14 +63,47 @@ impl Hosted<WebSocket> {
         let socket = WebSocket::builder(format!("ws://{address}{PATH}")).no_proxy().build();
         Self::new(socket.expect("the address is good"), serving.into_future())
     }
+
+    /// Serves `target` by WebSocket behind a guard, to a client with a token or with none. The two are made for the URL that
+    /// the guard is to protect.
+    ///
+    /// # Panics
+    /// When it is not in this process, or there is no port, or the guard is for another URL.
+    pub(crate) async fn guarded_websocket<G: Guard>(
+        target: &impl Target,
+        protect: impl FnOnce(&str) -> (G, Option<String>),
+    ) -> Self {
+        let (address, serving, token) = listen_guarded(server(target), protect).await;
+        let socket = WebSocket::builder(format!("ws://{address}{PATH}")).no_proxy();
+        let socket = token.iter().fold(socket, |socket, token| socket.bearer(token)).build();
+        Self::new(socket.expect("the address is good"), serving.into_future())
+    }
 }
 
 async fn listen(server: Server) -> (SocketAddr, Serve) {
+    let (listener, address) = bind().await;
+    (address, service(server).build().expect("the paths are good").serve(listener))
+}
+
+async fn listen_guarded<G: Guard>(
+    server: Server,
+    protect: impl FnOnce(&str) -> (G, Option<String>),
+) -> (SocketAddr, Serve, Option<String>) {
+    let (listener, address) = bind().await;
+    let (guard, token) = protect(&format!("http://{address}{PATH}"));
+    let service = service(server).guard(guard).build().expect("the guard is for this address");
+    (address, service.serve(listener), token)
+}
+
+async fn bind() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("no port is free");
     let address = listener.local_addr().expect("a listener has an address");
+    (listener, address)
+}
+
+fn service(server: Server) -> HttpBuilder {
     let [stream, messages] = SSE_PATHS;
-    let service = HttpService::builder(server).path(PATH).sse2024(stream, messages).websocket(true);
-    (address, service.build().expect("the paths are good").serve(listener))
+    HttpService::builder(server).path(PATH).sse2024(stream, messages).websocket(true)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod child;
 mod client;
 mod completion;
 mod extractors;
+#[cfg(feature = "http")]
+mod guard;
 mod hostile;
 mod invariants;
 mod layers;

@@ -172,6 +172,8 @@ fn read(document: &Map<String, Value>, issuer: Issuer, terms: &Terms) -> Result<
 #[derive(Clone, Debug)]
 pub struct Search {
     issuer: Issuer,
+    /// Another spelling that the metadata may have.
+    renamed: Option<Issuer>,
     terms: Terms,
     asked: Endpoint,
     left: VecDeque<Endpoint>,
@@ -201,8 +203,26 @@ impl Search {
             return Err(AuthError::new(AuthErrorKind::NoMetadata, Step::Issuer, detail));
         };
         let request = Request::get(asked.clone(), terms.named_by);
-        let search = Self { issuer, terms, asked, left, mismatch: false, answered: false, away: None };
+        let renamed = None;
+        let search =
+            Self { issuer, renamed, terms, asked, left, mismatch: false, answered: false, away: None };
         Ok((search, request))
+    }
+
+    /// Accepts metadata of another spelling of the issuer as well, which has the same places.
+    #[must_use]
+    pub(crate) fn or(mut self, renamed: Option<Issuer>) -> Self {
+        self.renamed = renamed.filter(|renamed| renamed.differs_by_a_slash(&self.issuer));
+        self
+    }
+
+    /// Judges the answer of a place, for each spelling of the issuer.
+    fn accept(&self, response: &Response) -> Result<Next, AuthError> {
+        let own = accept(&self.issuer, &self.terms, response)?;
+        match &self.renamed {
+            Some(renamed) if own == Next::Mismatch => accept(renamed, &self.terms, response),
+            _ => Ok(own),
+        }
     }
 
     /// The issuer that is asked.
@@ -217,9 +237,7 @@ impl Search {
         events: &mut Vec<Event>,
     ) -> Result<Found, AuthError> {
         let next = match answer {
-            Ok(response) => {
-                accept(&self.issuer, &self.terms, response).map_err(|error| error.at(&self.asked))?
-            }
+            Ok(response) => self.accept(response).map_err(|error| error.at(&self.asked))?,
             Err(error) if error.kind == FetchErrorKind::Forbidden => {
                 return Err(unreachable(error, Step::Issuer, &self.asked));
             }

@@ -1,7 +1,7 @@
 //! From a client to a grant: whoever has to agree is asked.
 
 use super::{
-    Audience, Effect, Way,
+    Audience, Effect, Redirects, Way,
     state::{Answer, Call, Ready, State, Turned},
     steps::{Turn, out_of_order},
     token::MAX_NONCES,
@@ -16,6 +16,7 @@ use crate::{
             issuer::{Found, Search},
             unreachable,
         },
+        register::Source,
         token::{self, Grant, GrantKind, Refusal, TokenRequest},
     },
     fetch::{FetchErrorKind, NamedBy, Request},
@@ -25,7 +26,7 @@ impl Turn<'_> {
     /// Everything is settled: asks whoever has to agree.
     pub(super) fn ask(mut self, ready: Box<Ready>) -> Turned {
         match self.plan.way.clone() {
-            Way::Browser(redirects) => self.browse(ready, &redirects.used),
+            Way::Browser(redirects) => self.browse(ready, redirects),
             Way::Device => {
                 let Some(endpoint) = &ready.metadata.device else { return Err(out_of_order()) };
                 let request = self.device_request(&ready, endpoint)?;
@@ -54,9 +55,12 @@ impl Turn<'_> {
         }
     }
 
-    fn browse(self, ready: Box<Ready>, used: &str) -> Turned {
+    fn browse(self, ready: Box<Ready>, redirects: Redirects) -> Turned {
+        let registration = &ready.client.registration;
+        let redirects =
+            if registration.source == Source::Dynamic { redirects.at(&ready.metadata) } else { redirects };
         let (Some(endpoint), Some(redirect)) =
-            (&ready.metadata.authorization, ready.client.registration.redirect(used))
+            (&ready.metadata.authorization, registration.redirect(&redirects.used))
         else {
             return Err(out_of_order());
         };

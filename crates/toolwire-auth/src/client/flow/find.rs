@@ -167,8 +167,19 @@ impl Turn<'_> {
             return self.identify(target, Box::new(metadata));
         }
         let named_by = self.named_by(&issuer);
+        let renamed = self.renamed(&target, &issuer);
         let (search, request) = Search::begin(issuer, self.terms(named_by))?;
-        self.send(State::FindIssuer { search, target, left }, request)
+        self.send(State::FindIssuer { search: search.or(renamed), target, left }, request)
+    }
+
+    /// Returns an issuer as the server lists it now, if only the store spells it with a final slash more or less: it may have
+    /// been renamed since. A spelling of the application is the only one that counts.
+    fn renamed(&self, target: &Target, issuer: &Issuer) -> Option<Issuer> {
+        let listed = &target.metadata.as_ref()?.issuers;
+        if listed.contains(issuer) || self.plan.configures(issuer) {
+            return None;
+        }
+        listed.iter().find(|listed| listed.differs_by_a_slash(issuer)).cloned()
     }
 
     /// Whether the application named an issuer, or only a peer did.

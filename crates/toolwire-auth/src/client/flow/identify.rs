@@ -56,7 +56,8 @@ impl Turn<'_> {
         scopes: Scopes,
         dpop: Option<DpopKey>,
     ) -> Ready {
-        let omitted = self.plan.lists(&self.plan.settings.dangerous.omit_resource, &metadata.issuer);
+        let omitting = &self.plan.settings.dangerous.omit_resource;
+        let omitted = omitting.iter().any(|known| known.is_or_differs_by_a_slash(&metadata.issuer));
         let resource = Some(target.resource).filter(|_| !omitted);
         Ready { resource, metadata, client, scopes, dpop, nonce: None }
     }
@@ -90,9 +91,10 @@ impl Turn<'_> {
             let detail = format!("the issuer {} {what}", metadata.issuer);
             Err(AuthError::new(kind, Step::Issuer, detail))
         };
+        let assumed = &self.plan.settings.dangerous.assume_pkce;
         match &metadata.code_challenge_methods {
             Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
-            None if self.plan.lists(&self.plan.settings.dangerous.assume_pkce, &metadata.issuer) => {
+            None if assumed.iter().any(|known| known.is_or_differs_by_a_slash(&metadata.issuer)) => {
                 let detail = "the issuer does not say that it knows PKCE; the application says so";
                 self.tell(Step::Issuer, Verdict::Warning, "OAuth 2.1, 7.5.2", detail);
                 Ok(())
@@ -120,7 +122,7 @@ impl Turn<'_> {
                 );
                 // Who logs in again at the same issuer loses nothing of what was asked for before.
                 let stored = self.plan.stored.credential.as_ref();
-                match stored.filter(|stored| stored.issuer == metadata.issuer) {
+                match stored.filter(|stored| stored.issuer.is_or_differs_by_a_slash(&metadata.issuer)) {
                     Some(stored) => first.union(&stored.requested),
                     None => first,
                 }

@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use sha2::{Digest as _, Sha256};
+
 use super::super::{
+    discover::issuer::ServerMetadata,
     register::{ClientDocument, ClientId, Registration},
     scopes::Scopes,
     token::{Credential, SubjectKind},
 };
 use crate::{Endpoint, Issuer, Origins, Resource};
+
+/// The length of what stands for an issuer in the path of a redirect, in bytes.
+const ISSUER_PATH_BYTES: usize = 12;
 
 /// What a flow is to do. All of it is decided before the flow begins.
 #[derive(Clone, Debug)]
@@ -116,6 +123,14 @@ impl Plan {
     pub(crate) fn lists(&self, known: &[Issuer], found: &Issuer) -> bool {
         known.iter().any(|known| self.means(known.as_str(), found))
     }
+
+    /// Returns whether the application names an issuer in this very spelling.
+    pub(crate) fn configures(&self, issuer: &Issuer) -> bool {
+        let of_client = |client: &ClientId| client.issuer.as_deref() == Some(issuer.as_str());
+        self.settings.issuer.as_ref() == Some(issuer)
+            || self.settings.clients.iter().any(of_client)
+            || self.settings.endpoints.iter().any(|fixed| fixed.issuer == *issuer)
+    }
 }
 
 /// How a grant is obtained.
@@ -142,11 +157,49 @@ impl Way {
 
 /// Where the browser goes with the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Redirects {
     /// All that are registered, so that a registration outlives the port of today.
     pub registered: Vec<String>,
     /// The one that is listened on now.
     pub used: String,
+    /// True if issuers may have paths of their own below them.
+    per_issuer: bool,
+}
+
+impl Redirects {
+    /// These redirects, the same for every issuer.
+    pub fn new<T: Into<String>>(registered: impl IntoIterator<Item = T>, used: impl Into<String>) -> Self {
+        let registered = registered.into_iter().map(Into::into).collect();
+        Self { registered, used: used.into(), per_issuer: false }
+    }
+
+    /// No redirects, for a flow without a user.
+    pub(crate) const fn none() -> Self {
+        Self { registered: Vec::new(), used: String::new(), per_issuer: false }
+    }
+
+    /// Gives an issuer that registers the client and does not name itself in its answers a path of its own below them, so that
+    /// no answer of another issuer is taken for one of it (RFC 9700, 4.4.2.2). Its answer comes to
+    /// [`AuthorizationUrl::redirect`](super::super::authorize::AuthorizationUrl::redirect), and one that comes elsewhere has to be
+    /// dropped by the [`Login`](super::super::login::Login).
+    #[must_use]
+    pub const fn per_issuer(mut self) -> Self {
+        self.per_issuer = true;
+        self
+    }
+
+    /// Returns those to register at an issuer.
+    pub(crate) fn at(&self, metadata: &ServerMetadata) -> Self {
+        if !self.per_issuer || metadata.iss_parameter {
+            return self.clone();
+        }
+        let digest = Sha256::digest(metadata.issuer.as_str());
+        let path = BASE64_URL_SAFE_NO_PAD.encode(&digest[..ISSUER_PATH_BYTES]);
+        let below = |redirect: &String| format!("{redirect}/{path}");
+        let registered = self.registered.iter().map(below).collect();
+        Self { registered, used: below(&self.used), per_issuer: true }
+    }
 }
 
 /// An identity provider, and the client that it knows.

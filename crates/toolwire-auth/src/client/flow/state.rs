@@ -1,6 +1,6 @@
 //! What a flow knows while it waits.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::{Effect, steps::Flow};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         },
         register::Client,
         scopes::Scopes,
+        skew::Skew,
         token::{Credential, DpopKey, Grant, GrantKind, TokenType},
     },
     fetch::{FetchError, NamedBy, Response},
@@ -43,15 +44,6 @@ pub(super) enum Why {
     Refused,
     Lack,
     Expired,
-}
-
-/// A difference of two clocks that matters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Skew {
-    #[default]
-    None,
-    Ahead(Duration),
-    Behind(Duration),
 }
 
 /// What is to be logged in to.

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use super::{
     Cause, Change, Effect, Env, Input, Plan,
-    state::{Answer, Course, Skew, State, Turned, Why},
+    state::{Answer, Course, State, Turned, Why},
 };
 use crate::{
     challenge::Challenge,
     client::{
         AuthError, AuthErrorKind, Event, Notice, Step, Verdict, authorize::PROTOCOL_PARAMETERS,
-        scopes::Scopes,
+        scopes::Scopes, skew::Skew,
     },
     fetch::{Request, Response},
 };
@@ -192,26 +192,14 @@ impl Turn<'_> {
 
     /// The time as the issuer sees it: what is signed is dated by it.
     pub(super) fn issuers_now(&self) -> SystemTime {
-        match self.course.skew {
-            Skew::None => self.env.now,
-            Skew::Ahead(by) => self.env.now.checked_add(by).unwrap_or(self.env.now),
-            Skew::Behind(by) => self.env.now.checked_sub(by).unwrap_or(self.env.now),
-        }
+        self.course.skew.applied_to(self.env.now)
     }
 
     /// Notes how the clock of the issuer differs from ours, up to an hour.
     pub(super) fn note_time(&mut self, response: &Response) {
         const TOLERATED: Duration = Duration::from_secs(30);
-        // An issuer that could date what is signed at will could have it last as long as it likes.
         const MOST: Duration = Duration::from_secs(3_600);
-        let date = response.headers.get(http::header::DATE).and_then(|value| value.to_str().ok());
-        let Some(theirs) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return };
-        let (ahead, behind) = (theirs.duration_since(self.env.now), self.env.now.duration_since(theirs));
-        let skew = match (ahead, behind) {
-            (Ok(by), _) if by > TOLERATED => Skew::Ahead(by.min(MOST)),
-            (_, Ok(by)) if by > TOLERATED => Skew::Behind(by.min(MOST)),
-            _ => Skew::None,
-        };
+        let Some(skew) = Skew::of(&response.headers, self.env.now, TOLERATED, MOST) else { return };
         if skew != Skew::None && self.course.skew == Skew::None {
             let detail = "the clock of the issuer and ours differ by more than half a minute";
             let event = Event::new(Step::Issuer, Verdict::Warning, "RFC 9110, 6.6.1", detail);

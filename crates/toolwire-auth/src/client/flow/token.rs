@@ -24,7 +24,8 @@ pub(super) const MAX_NONCES: u8 = 2;
 impl Turn<'_> {
     pub(super) fn call(&self, ready: Ready, grant: Grant, kind: GrantKind) -> Call {
         let Ready { resource, metadata, client, scopes, dpop, nonce } = ready;
-        let before = self.plan.stored.credential.as_ref().filter(|stored| stored.issuer == metadata.issuer);
+        let stored = self.plan.stored.credential.as_ref();
+        let before = stored.filter(|stored| stored.issuer.is_or_differs_by_a_slash(&metadata.issuer));
         let requested = before.map_or_else(|| scopes.clone(), |before| before.requested.union(&scopes));
         Call {
             grant,

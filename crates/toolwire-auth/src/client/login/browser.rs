@@ -17,7 +17,7 @@ use super::{
         flow::Redirects,
         register::by_address,
     },
-    Declined, LOGIN_TIMEOUT, LOOPBACK_PORTS, Login, listener, loopback,
+    Declined, LOGIN_TIMEOUT, LOOPBACK_PORTS, Login, listener, loopback_redirects,
 };
 use crate::fetch::BoxFuture;
 
@@ -74,15 +74,14 @@ impl Browser {
 
     fn bind(&self) -> Option<(Redirects, Vec<TcpListener>)> {
         let Some(own) = &self.own else {
-            let registered: Vec<String> = LOOPBACK_PORTS.into_iter().map(loopback).collect();
             return LOOPBACK_PORTS.into_iter().find_map(|port| {
                 let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok()?;
-                Some((Redirects { registered: registered.clone(), used: loopback(port) }, vec![listener]))
+                Some((loopback_redirects(port), vec![listener]))
             });
         };
         own.iter().find_map(|redirect| {
             let (used, listeners) = bind_own(redirect)?;
-            Some((Redirects { registered: own.clone(), used }, listeners))
+            Some((Redirects::new(own.clone(), used), listeners))
         })
     }
 
@@ -94,13 +93,16 @@ impl Browser {
     /// The listeners of a redirect, which stay bound until the login is over: one login may ask more than once, when the
     /// issuer wants the client to be registered anew.
     ///
-    /// The redirect may be the twin by name of the one that is bound. Browsers look up `localhost` themselves, and most try
+    /// The redirect may be below the one that is bound, and the twin by name of that. Browsers look up `localhost` themselves, and most try
     /// IPv6 first, so it is listened on as well.
     fn listeners(&self, redirect: &str) -> io::Result<Vec<tokio::net::TcpListener>> {
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        let twin = by_address(redirect).filter(|_| !bound.contains_key(redirect));
-        let listeners = bound
-            .get_mut(twin.as_deref().unwrap_or(redirect))
+        let place = |redirect: &str| bound.keys().find(|used| is_below(redirect, used)).cloned();
+        let own = place(redirect);
+        let twin = by_address(redirect).filter(|_| own.is_none()).and_then(|twin| place(&twin));
+        let listeners = own
+            .or_else(|| twin.clone())
+            .and_then(|used| bound.get_mut(&used))
             .filter(|listeners| !listeners.is_empty())
             .ok_or_else(|| io::Error::other("the redirect is not one that is listened on"))?;
         if twin.is_some()
@@ -136,6 +138,11 @@ impl Browser {
             Err(_) => Err(Declined::new("nobody has logged in within five minutes")),
         }
     }
+}
+
+/// Returns whether a redirect is the one that is bound, or below its path.
+fn is_below(redirect: &str, bound: &str) -> bool {
+    redirect.strip_prefix(bound).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Binds what a redirect names, in both families for `localhost`.
@@ -316,6 +323,34 @@ mod tests {
         }
         browser.done(&redirects);
         assert!(browser.listeners(&redirects.used).is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_to_the_place_of_an_issuer_below_what_is_listened_on_and_to_no_other() {
+        let browser = Browser::loopback().redirects(["http://127.0.0.1/back"]).without_opening();
+        let redirects = browser.prepare().unwrap();
+        let place = format!("{}/issuer", redirects.used);
+        let url = listener::tests::page(&place);
+        let state =
+            url.as_str().split(['?', '&']).find(|part| part.starts_with("state=")).unwrap().to_owned();
+        let (place, used) = (place.as_str(), redirects.used.as_str());
+        let go = async {
+            let fetcher = toolwire_http::client::fetch::Fetcher::new().no_proxy();
+            for elsewhere in [used.to_owned(), format!("{used}/other"), format!("{used}issuer")] {
+                let target = format!("{elsewhere}?code=evil&{state}");
+                fetcher.fetch(toolwire_http::client::fetch::Fetch::get(&target)).await.unwrap();
+            }
+            let target = format!("{place}?code=good&{state}");
+            fetcher.fetch(toolwire_http::client::fetch::Fetch::get(&target)).await.unwrap();
+        };
+        let (callback, ()) = tokio::join!(browser.ask(url), go);
+        assert_eq!(callback.unwrap(), Callback::from_query(&format!("code=good&{state}")).unwrap());
+        for other in ["http://127.0.0.1:1/back/issuer", &format!("{used}issuer")] {
+            assert!(browser.listeners(other).is_err(), "{other}");
+        }
+        let named = place.replacen("127.0.0.1", "localhost", 1);
+        assert!(browser.listeners(&named).is_ok(), "the twin by name has the same places");
+        browser.done(&redirects);
     }
 
     /// Takes a port of `[::1]` that is free on 127.0.0.1.

@@ -89,6 +89,11 @@ impl From<Device> for Person {
     }
 }
 
+/// The redirects to this machine, of which this port is listened on.
+fn loopback_redirects(port: u16) -> Redirects {
+    Redirects::new(LOOPBACK_PORTS.map(loopback), loopback(port)).per_issuer()
+}
+
 /// The redirect to a port of this machine.
 fn loopback(port: u16) -> String {
     format!("http://127.0.0.1:{port}/callback")

@@ -42,7 +42,7 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
         plan.settings.clients.iter().find(|client| plan.settings.issuer_of(client).is_none())
     {
         match &plan.stored.bound {
-            Some(bound) if *bound != metadata.issuer => {
+            Some(bound) if !bound.is_or_differs_by_a_slash(&metadata.issuer) => {
                 let detail = format!(
                     "the client {} belongs to the issuer {bound}, and the server now names {}; if that is right, name \
                      the issuer of the client",
@@ -81,7 +81,7 @@ pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result
         stored.issuer == metadata.issuer
             && stored.source == Source::Dynamic
             && stored.is_current(now)
-            && redirect_fits(&plan.way, stored)
+            && redirect_fits(&plan.way, metadata, stored)
     };
     if let Some(stored) = plan.stored.registrations.iter().find(fits).filter(|_| !plan.settings.fresh) {
         return known(Client { registration: stored.clone(), key: None, audience: None }, false);
@@ -133,9 +133,9 @@ fn known(client: Client, bind: bool) -> Result<Identity, AuthError> {
     Ok(Identity::Known { client, bind })
 }
 
-fn redirect_fits(way: &Way, stored: &Registration) -> bool {
+fn redirect_fits(way: &Way, metadata: &ServerMetadata, stored: &Registration) -> bool {
     match way {
-        Way::Browser(redirects) => stored.redirect(&redirects.used).is_some(),
+        Way::Browser(redirects) => stored.redirect(&redirects.at(metadata).used).is_some(),
         _ => true,
     }
 }

@@ -6,11 +6,11 @@ use url::Host;
 
 use crate::{
     Endpoint,
-    client::{AuthError, AuthErrorKind, Step, discover},
-    fetch::Response,
+    client::{AuthError, AuthErrorKind, Step},
 };
 
-/// The URL of a document that describes a client, and so is its identifier.
+/// The URL of a document that describes a client, and so is its identifier. The document itself is for issuers to read, who
+/// may see another one than is seen from here.
 ///
 /// ```
 /// use toolwire_auth::client::register::ClientDocument;
@@ -56,28 +56,6 @@ impl ClientDocument {
     /// The URL as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Checks the document itself, as an issuer would.
-    pub fn accept(&self, response: &Response) -> Result<(), AuthError> {
-        let fail = |detail: &str| {
-            let error = AuthError::new(AuthErrorKind::MetadataRefused, Step::Identity, detail);
-            Err(AuthError { url: Some(self.0.clone()), ..error })
-        };
-        if response.status != http::StatusCode::OK {
-            return fail("the client document is not there");
-        }
-        let Some(document) = discover::object(&response.body) else {
-            return fail("the client document is not a JSON object without duplicate names");
-        };
-        match discover::text(&document, "client_id") {
-            Ok(Some(id)) if id == self.0 => {}
-            _ => return fail("the \"client_id\" of the client document is not its URL"),
-        }
-        match discover::texts(&document, "redirect_uris") {
-            Ok(Some(uris)) if !uris.is_empty() => Ok(()),
-            _ => fail("the client document has no \"redirect_uris\""),
-        }
     }
 }
 

@@ -47,7 +47,7 @@ pub fn request(
     dpop: bool,
     by_host_name: bool,
 ) -> Request {
-    let redirects = redirects(&plan.way, by_host_name);
+    let redirects = redirects(&plan.way, metadata, by_host_name);
     let native =
         redirects.iter().all(|redirect| Endpoint::parse(redirect).is_ok_and(|url| url.is_loopback()));
     let mut grants = vec!["refresh_token"];
@@ -75,8 +75,9 @@ pub fn request(
     Request::json(endpoint.clone(), metadata.named_by(endpoint), &body)
 }
 
-fn redirects(way: &Way, by_host_name: bool) -> Vec<String> {
+fn redirects(way: &Way, metadata: &ServerMetadata, by_host_name: bool) -> Vec<String> {
     let Way::Browser(redirects) = way else { return Vec::new() };
+    let redirects = redirects.at(metadata);
     let named = |text: &String| by_name(text).filter(|_| by_host_name).unwrap_or_else(|| text.clone());
     let mut all: Vec<String> = redirects.registered.iter().map(named).collect();
     let used = named(&redirects.used);
@@ -165,7 +166,7 @@ fn read(
             seconds => Some(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(now)),
         },
     };
-    let sent = redirects(&plan.way, by_host_name);
+    let sent = redirects(&plan.way, metadata, by_host_name);
     let redirects = discover::texts(document, "redirect_uris")?
         .filter(|known| !known.is_empty())
         .map_or(sent, |known| known.into_iter().map(str::to_owned).collect());
@@ -179,7 +180,7 @@ fn read(
         redirects,
     };
     match &plan.way {
-        Way::Browser(redirects) if registration.redirect(&redirects.used).is_none() => {
+        Way::Browser(redirects) if registration.redirect(&redirects.at(metadata).used).is_none() => {
             Err("the issuer registered other redirects than those it was given".to_owned())
         }
         _ => Ok(registration),

@@ -1,6 +1,7 @@
 mod edges;
 mod keys;
 mod oracle;
+mod signatures;
 mod vectors;
 
 use serde_json::Value;

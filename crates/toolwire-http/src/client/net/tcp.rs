@@ -54,6 +54,16 @@ pub(super) async fn connect(
     port: u16,
     filter: &AddressFilter,
 ) -> Result<TcpStream, NetError> {
+    connect_by(resolve, host, port, filter).await
+}
+
+/// Connects to a host whose name is looked up like this, once.
+async fn connect_by(
+    resolve: impl AsyncFnOnce(&str, u16) -> Result<Vec<SocketAddr>, NetError>,
+    host: &Host<String>,
+    port: u16,
+    filter: &AddressFilter,
+) -> Result<TcpStream, NetError> {
     let addresses = match host {
         Host::Ipv4(address) => vec![SocketAddr::from((*address, port))],
         Host::Ipv6(address) => vec![SocketAddr::from((*address, port))],
@@ -131,6 +141,8 @@ fn settle(stream: &TcpStream) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
@@ -171,5 +183,29 @@ mod tests {
             assert_eq!(error.kind(), Kind::Forbidden, "{host}");
         }
         connect(&Host::parse("127.0.0.1").unwrap(), port, &AddressFilter::default()).await.unwrap();
+    }
+
+    /// DNS rebinding: the name is that of an allowed address when it is looked up first, and of another afterwards.
+    #[tokio::test]
+    async fn a_name_that_changes_between_look_ups_leads_to_no_address_that_the_filter_refuses() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let fine = listener.local_addr().unwrap();
+        let inside = SocketAddr::from(([127, 0, 0, 2], fine.port()));
+        let filter = AddressFilter::new(move |address| address == fine.ip());
+        let host = Host::parse("rebound.example").unwrap();
+        let look_ups =
+            [(vec![fine], true), (vec![inside], false), (vec![inside, fine], true), (vec![], false)];
+        for (addresses, reached) in look_ups {
+            let asked = AtomicUsize::new(0);
+            let resolve = async |name: &str, _| {
+                assert_eq!((name, asked.fetch_add(1, Ordering::Relaxed)), ("rebound.example", 0));
+                Ok(addresses.clone())
+            };
+            match connect_by(resolve, &host, fine.port(), &filter).await {
+                Ok(stream) => assert!(reached && stream.peer_addr().unwrap() == fine, "{addresses:?}"),
+                Err(error) => assert!(!reached && error.kind() == Kind::Forbidden, "{addresses:?}"),
+            }
+            assert_eq!(asked.into_inner(), 1, "what is checked and what is connected to is one answer");
+        }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::Resource;
-use crate::client::{discover::resource, register::ClientDocument};
+use crate::client::{
+    discover::resource,
+    register::{ClientDocument, ClientId},
+};
 
 /// 20: mix-up.
 #[test]
@@ -53,6 +56,50 @@ fn a_token_endpoint_on_another_site_than_the_page_is_warned_of_unless_answers_na
         assert_eq!(told, warned, "{page} {names_issuer}");
         outcome.credential();
     }
+}
+
+/// 20: the answer of an issuer that does not name itself comes to a place of its own.
+#[test]
+fn each_issuer_that_registers_us_and_does_not_name_itself_has_a_redirect_of_its_own() {
+    let quiet = || json!({ "authorization_response_iss_parameter_supported": false });
+    let run = |issuer: &str, changes: Value, plan: Plan| {
+        let mut metadata = metadata_with(&changes);
+        metadata["issuer"] = issuer.into();
+        let place = issuer.strip_prefix(ISSUER).unwrap();
+        World::good()
+            .json(PATH_PLACE, 200, &json!({ "resource": SERVER, "authorization_servers": [issuer] }))
+            .json(&format!("{ISSUER_PLACE}{place}"), 200, &metadata)
+            .callback(&format!("code=c&state=STATE&iss={issuer}"))
+            .run(plan, Cause::Start)
+    };
+    let ours = || Plan { way: Way::Browser(redirects().per_issuer()), ..plan() };
+    let redirect = |outcome: &Outcome| outcome.form(TOKEN)["redirect_uri"].clone();
+    let (one, two) = (run(ISSUER, quiet(), ours()), run("https://login.example/two", quiet(), ours()));
+    assert_ne!(redirect(&one), redirect(&two));
+    for outcome in [&one, &two] {
+        let own = redirect(outcome);
+        let path = own.strip_prefix("http://127.0.0.1:17854/callback/").unwrap().to_owned();
+        assert!(path.len() == 16 && !path.contains('/'), "{path}");
+        let registered: Value = serde_json::from_slice(&outcome.to(REGISTER).next().unwrap().body).unwrap();
+        let all = registered["redirect_uris"].as_array().unwrap();
+        assert_eq!(all.len(), 4);
+        assert!(all.iter().all(|redirect| redirect.as_str().unwrap().ends_with(&path)), "{all:?}");
+        assert!(outcome.transcript.contains(&format!("callback%2F{path}\n")), "{}", outcome.transcript);
+    }
+    // A registration of that place is used again, and one of a place that issuers share is not.
+    let mut again = ours();
+    again.stored.registrations = vec![one.credential().client];
+    assert_eq!(run(ISSUER, quiet(), again.clone()).to(REGISTER).count(), 0);
+    again.stored.registrations[0].redirects = redirects().registered;
+    assert_eq!(run(ISSUER, quiet(), again).to(REGISTER).count(), 1);
+    // The name of the issuer in the answer says as much, a client that was made elsewhere has the redirects it was made with, and
+    // so has a person who is asked in a way of the application.
+    let shared = "http://127.0.0.1:17854/callback";
+    assert_eq!(redirect(&run(ISSUER, json!({}), ours())), shared);
+    let mut by_hand = ours();
+    by_hand.settings.clients = vec![ClientId::new("mine").issuer(ISSUER)];
+    assert_eq!(redirect(&run(ISSUER, quiet(), by_hand)), shared);
+    assert_eq!(redirect(&run(ISSUER, quiet(), plan())), shared);
 }
 
 /// 21: endpoints that must not be opened.
@@ -183,6 +230,43 @@ fn pkce_is_never_done_without() {
     }
 }
 
+/// 24: metadata that change between the discovery and the login.
+#[test]
+fn metadata_that_change_after_the_discovery_lead_a_login_nowhere_else() {
+    let evil = |name: &str| format!("https://evil.example/{name}");
+    let changed = json!({
+        "authorization_endpoint": evil("authorize"), "token_endpoint": evil("token"),
+        "registration_endpoint": evil("register"), "revocation_endpoint": evil("revoke"),
+        "code_challenge_methods_supported": ["plain"], "authorization_response_iss_parameter_supported": false,
+    });
+    let world = || World::good().then(ISSUER_PLACE, 200, &metadata_with(&changed));
+    // One discovery counts for all of a login, and for its renewals.
+    let outcome = world().run(plan(), Cause::Start);
+    assert_eq!(outcome.to(ISSUER_PLACE).count(), 1);
+    assert!(!outcome.transcript.contains("evil"), "{}", outcome.transcript);
+    assert_eq!(outcome.credential().endpoints.token.as_str(), &TOKEN[5..]);
+    let outcome = world().callback("code=c&state=STATE").run(plan(), Cause::Start);
+    assert_eq!(
+        outcome.kind(),
+        AuthErrorKind::IssuerMismatch,
+        "the answer has to name the issuer as promised"
+    );
+    let mut renewing = plan();
+    renewing.stored.credential = Some(stored().into());
+    let only_changed = || World::good().json(ISSUER_PLACE, 200, &metadata_with(&changed));
+    for cause in [Cause::Expired, Cause::Refused(vec![bearer()])] {
+        let outcome = only_changed().run(renewing.clone(), cause);
+        assert_eq!(outcome.to(TOKEN).count(), 1);
+        assert!(!outcome.transcript.contains("evil"), "{}", outcome.transcript);
+        outcome.credential();
+    }
+    // Where the issuer is asked again, all of it is judged again: here, that it does not do PKCE any more.
+    let void = json!({ "error": "invalid_grant" });
+    let outcome = only_changed().json(TOKEN, 400, &void).run(renewing, Cause::Refused(vec![bearer()]));
+    assert!(!outcome.transcript.contains("evil"), "{}", outcome.transcript);
+    assert_eq!(outcome.kind(), AuthErrorKind::PkceUnsupported);
+}
+
 /// 24: parameters in the query of the endpoint.
 #[test]
 fn the_query_of_the_authorization_endpoint_cannot_say_our_parameters() {
@@ -227,13 +311,6 @@ fn the_url_of_a_client_document_is_one_that_issuers_can_read() {
         let error = ClientDocument::parse(url).unwrap_err();
         assert_eq!(error.kind, AuthErrorKind::Misconfigured, "{url}");
     }
-    let document = ClientDocument::parse("https://notes.example/client.json").unwrap();
-    let judged = |id: &str| {
-        let body = json!({ "client_id": id, "redirect_uris": ["http://127.0.0.1/callback"] });
-        document.accept(&Response::json(StatusCode::OK, &body)).is_ok()
-    };
-    assert!(judged("https://notes.example/client.json"));
-    assert!(!judged("https://notes.example/other.json") && !judged("https://NOTES.example/client.json"));
 }
 
 /// 27: a server that names another issuer than before.

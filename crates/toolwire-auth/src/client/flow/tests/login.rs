@@ -247,6 +247,75 @@ fn a_listed_issuer_is_asked_in_the_spelling_of_the_application_or_of_the_store()
     );
 }
 
+/// A world whose issuer, which has a path, is listed and identifies itself like this.
+fn spelled(issuer: &str, changes: &Value) -> World {
+    let mut metadata = metadata_with(changes);
+    metadata["issuer"] = issuer.into();
+    World::good()
+        .json(PATH_PLACE, 200, &json!({ "resource": SERVER, "authorization_servers": [issuer] }))
+        .json(&format!("{ISSUER_PLACE}/a"), 200, &metadata)
+        .callback(&format!("code=c&state=STATE&iss={issuer}"))
+}
+
+#[test]
+fn an_issuer_that_is_renamed_by_a_slash_is_logged_in_to_without_a_logout() {
+    let (before, after) = ("https://login.example/a", "https://login.example/a/");
+    let challenge = bearer().with("scope", "files:read");
+    let mut credential =
+        spelled(before, &json!({})).run(plan(), Cause::Refused(vec![challenge])).credential();
+    credential.refresh = None;
+    let mut renamed = plan();
+    renamed.stored.registrations = vec![credential.client.clone()];
+    renamed.stored.credential = Some(credential.into());
+    let outcome = spelled(after, &json!({})).run(renamed.clone(), Cause::Refused(vec![bearer()]));
+    assert_eq!(outcome.to(REGISTER).count(), 1, "clients are kept by the very name of their issuer");
+    let credential = outcome.credential();
+    assert_eq!(
+        (credential.issuer.as_str(), credential.requested.to_string().as_str()),
+        (after, "files:read")
+    );
+    // Metadata that have neither the stored name nor the listed one are those of another issuer.
+    let mut world = spelled(after, &json!({})).json(
+        &format!("{ISSUER_PLACE}/a"),
+        200,
+        &metadata_with(&json!({ "issuer": "https://login.example/b" })),
+    );
+    let outcome = world.run(renamed.clone(), Cause::Refused(vec![bearer()]));
+    assert_eq!(outcome.kind(), AuthErrorKind::IssuerMismatch);
+    // And what the server lists counts less than what the application says.
+    renamed.settings.clients = vec![ClientId::new("mine").issuer(before)];
+    let outcome = spelled(after, &json!({})).run(renamed, Cause::Refused(vec![bearer()]));
+    assert_eq!(outcome.kind(), AuthErrorKind::IssuerMismatch);
+}
+
+#[test]
+fn what_is_assumed_of_an_issuer_holds_whether_it_is_named_with_a_final_slash_or_without() {
+    let names = ["https://login.example/a", "https://login.example/a/"];
+    for (named, found) in [(names[0], names[1]), (names[1], names[0]), (names[0], names[0])] {
+        let mut plan = plan();
+        plan.settings.dangerous.assume_pkce = vec![Issuer::parse(named).unwrap()];
+        plan.settings.dangerous.omit_resource = vec![Issuer::parse(named).unwrap()];
+        let mut world = spelled(found, &json!({ "code_challenge_methods_supported": null }));
+        let outcome = world.run(plan, Cause::Start);
+        assert!(!outcome.form(TOKEN).contains_key("resource"), "{named} {found}");
+        assert_eq!(outcome.credential().issuer.as_str(), found);
+    }
+    let mut other = plan();
+    other.settings.dangerous.assume_pkce = vec![Issuer::parse("https://login.example/b").unwrap()];
+    let mut world = spelled(names[0], &json!({ "code_challenge_methods_supported": null }));
+    assert_eq!(world.run(other, Cause::Start).kind(), AuthErrorKind::PkceUnsupported);
+}
+
+#[test]
+fn a_client_that_is_bound_to_an_issuer_stays_bound_to_it_when_it_is_renamed_by_a_slash() {
+    let mut bound = plan();
+    bound.settings.clients = vec![ClientId::new("mine")];
+    bound.stored.bound = Some(Issuer::parse("https://login.example/").unwrap());
+    assert_eq!(World::good().run(bound.clone(), Cause::Start).credential().client.client_id, "mine");
+    bound.stored.bound = Some(Issuer::parse("https://login.example/a").unwrap());
+    assert_eq!(World::good().run(bound, Cause::Start).kind(), AuthErrorKind::IssuerChanged);
+}
+
 #[test]
 fn the_next_issuer_is_asked_where_one_has_no_metadata_three_at_most() {
     let several = |last: &str| json!({ "resource": SERVER, "authorization_servers": ["https://a.example", "https://b.example", last, ISSUER] });

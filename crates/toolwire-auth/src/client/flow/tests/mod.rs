@@ -318,7 +318,7 @@ pub(super) fn token() -> Value {
 
 pub(super) fn redirects() -> Redirects {
     let at = |port: u16| format!("http://127.0.0.1:{port}/callback");
-    Redirects { registered: (17_853..=17_856).map(at).collect(), used: at(17_854) }
+    Redirects::new((17_853..=17_856).map(at), at(17_854))
 }
 
 pub(super) fn plan() -> Plan {

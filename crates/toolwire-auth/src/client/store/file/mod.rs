@@ -287,9 +287,15 @@ fn examine_folder(folder: &Path) -> Result<(), StoreError> {
 /// Whether a file is ours, and others have none of the `forbidden` rights.
 #[cfg(unix)]
 fn examine(path: &Path, metadata: &fs::Metadata, forbidden: u32) -> Result<(), StoreError> {
+    examine_as(rustix::process::geteuid().as_raw(), path, metadata, forbidden)
+}
+
+/// Refuses a file of another user than this one, which may be root, and one of which others have some of the `forbidden` rights.
+#[cfg(unix)]
+fn examine_as(user: u32, path: &Path, metadata: &fs::Metadata, forbidden: u32) -> Result<(), StoreError> {
     use std::os::unix::fs::MetadataExt as _;
 
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
+    if metadata.uid() != user {
         return Err(exposed(path, "belongs to another user"));
     }
     if metadata.mode() & forbidden != 0 {
@@ -322,6 +328,11 @@ fn private(options: &mut OpenOptions) {
 
 /// Puts a file into the place of another in one step.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_by(path, |file| file.write_all(bytes))
+}
+
+/// Puts a file that this writes into the place of another in one step.
+fn replace_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let new = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
@@ -334,7 +345,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.write(true).create_new(true);
     private(&mut options);
     let mut file = options.open(&new)?;
-    let placed = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
+    let placed = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
     placed.inspect_err(|_| {
         let _ = fs::remove_file(&new);
     })?;

@@ -99,20 +99,54 @@ async fn a_record_of_the_future_is_refused_and_not_overwritten() {
 }
 
 #[tokio::test]
+async fn a_file_or_a_folder_of_another_user_is_refused_even_by_root() {
+    let folder = Folder::new("owner");
+    let store = folder.store();
+    store.save(&key(), Record::empty().after(0), 0).await.unwrap();
+    let path = store.path(&key());
+    let own = rustix::process::geteuid().as_raw();
+    for (place, forbidden) in [(path.as_path(), 0o077), (path.parent().unwrap(), 0o022)] {
+        let metadata = fs::metadata(place).unwrap();
+        assert!(examine_as(own, place, &metadata, forbidden).is_ok());
+        for other in [0, own ^ 1, u32::MAX].into_iter().filter(|other| *other != own) {
+            let refused = examine_as(other, place, &metadata, forbidden).unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Exposed, "{other}");
+            assert!(refused.to_string().ends_with("belongs to another user"), "{refused}");
+        }
+    }
+    if own == 0 {
+        // Only root can give files away.
+        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+        assert_eq!(store.load(&key()).await.unwrap_err().kind(), StoreErrorKind::Exposed);
+        let saved = store.save(&key(), Record::empty().after(1), 1).await;
+        assert_eq!(saved.unwrap_err().kind(), StoreErrorKind::Exposed);
+    }
+}
+
+#[tokio::test]
 async fn a_write_that_fails_leaves_the_old_record_whole() {
     let folder = Folder::new("fails");
     let store = folder.store();
     store.save(&key(), Record::empty().after(0), 0).await.unwrap();
     let path = store.path(&key());
-    // The new file has nowhere to go: its place is a folder with something in it.
-    let other = Key::credential("https://other.example/", "");
-    fs::create_dir_all(store.path(&other).join("x")).unwrap();
-    assert!(replace(&store.path(&other), b"{}").is_err());
     let before = fs::read(&path).unwrap();
-    assert_eq!(Record::from_json(&before).unwrap().generation(), 1);
+    // The disk is full after the first half.
+    let failed = replace_by(&path, |file| {
+        file.write_all(br#"{"version":1,"#)?;
+        Err(io::ErrorKind::StorageFull.into())
+    });
+    assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // The new file has nowhere to go: its place is a folder with something in it.
+    let other = store.path(&Key::credential("https://other.example/", ""));
+    fs::create_dir_all(other.join("x")).unwrap();
+    assert!(replace(&other, b"{}").is_err());
     let names: Vec<_> =
         fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().generation(), 1);
+    replace_by(&path, |file| file.write_all(&before)).unwrap();
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().generation(), 1);
 }
 
 #[tokio::test]
