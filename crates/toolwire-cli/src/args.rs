@@ -4,7 +4,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::commands::{
     auth, bench, call, complete, config, demo, doctor, explain, list, login, logout, new, overview, probe,
-    prompt, read, serve, shell, tasks, trace, trust, watch,
+    prompt, read, serve, shell, store, tasks, trace, trust, watch,
 };
 
 const AFTER_HELP: &str = "\
@@ -102,6 +102,7 @@ pub(crate) enum Command {
     Logout(logout::Options),
     Auth(auth::Options),
     Serve(serve::Options),
+    Store(store::Options),
     New(new::Options),
     Add(config::AddOptions),
     Remove(config::RemoveOptions),

@@ -18,7 +18,9 @@
 //! | `http-sse2024` | no | HTTP+SSE, the transport of 2024-11-05 |
 //! | `http-ws` | no | WebSocket, on the port and the path of HTTP |
 //! | `auth` | no | OAuth: protect a server on HTTP, and log in to one; `auth-server` and `auth-client` are its halves, and have TLS for clients with them; with `auth-keyring`, stored logins can be sealed with a key in the system's keyring |
-//! | `store-sqlite` | no | keep tasks, sessions and streams in a file: [`store::open`] with `sqlite:PATH` |
+//! | `store-sqlite` | no | keep tasks in a file: [`store::open`] with `sqlite:PATH` |
+//! | `store-redis` | no | keep tasks in Redis or Valkey: [`store::open`] with `redis://HOST` |
+//! | `store-postgres` | no | keep tasks in Postgres: [`store::open`] with `postgres://HOST/DATABASE` |
 //!
 //! # A server
 //!
@@ -227,6 +229,11 @@ struct ProtectGuide;
 #[cfg(all(doctest, feature = "auth-client"))]
 #[doc = include_str!("../../../docs/login.md")]
 struct LoginGuide;
+
+/// Compiles and runs the blocks of the guide to stores.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../../docs/stores.md")]
+struct StoreGuide;
 
 /// Compiles and runs the blocks of the guide to tasks.
 #[cfg(all(doctest, feature = "client", feature = "http", feature = "macros"))]

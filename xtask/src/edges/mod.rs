@@ -16,6 +16,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("toolwire-transport", &["toolwire-protocol"]),
     ("toolwire-store", &["toolwire-protocol"]),
     ("toolwire-store-sqlite", &["toolwire-protocol", "toolwire-store"]),
+    ("toolwire-store-redis", &["toolwire-protocol", "toolwire-store"]),
+    ("toolwire-store-postgres", &["toolwire-protocol", "toolwire-store"]),
     ("toolwire-server", &["toolwire-protocol", "toolwire-transport", "toolwire-store"]),
     ("toolwire-client", &["toolwire-protocol", "toolwire-transport"]),
     ("toolwire-http", &["toolwire-protocol", "toolwire-transport", "toolwire-server", "toolwire-client"]),
@@ -35,6 +37,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "toolwire-auth",
             "toolwire-store",
             "toolwire-store-sqlite",
+            "toolwire-store-redis",
+            "toolwire-store-postgres",
         ],
     ),
     (
@@ -51,8 +55,6 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("toolwire-macros-tests", &[]),
     ("toolwire-cli", &["toolwire", "toolwire-testkit"]),
-    ("toolwire-store-redis", &["toolwire-protocol", "toolwire-store"]),
-    ("toolwire-store-postgres", &["toolwire-protocol", "toolwire-store"]),
     ("toolwire-examples", &["toolwire"]),
     ("toolwire-conformance", &["toolwire", "toolwire-http", "toolwire-auth"]),
     ("toolwire-benchmarks", &["toolwire"]),
@@ -98,8 +100,18 @@ const NETWORK: &[&str] = &[
     "ws",
 ];
 
-/// Crates of stores that are chosen by a feature.
-const STORES: &[&str] = &["libsqlite3-sys", "redis", "rusqlite", "tokio-postgres"];
+/// Our stores that are chosen by a feature, and the clients that they are built on.
+const STORES: &[&str] = &[
+    "libsqlite3-sys",
+    "postgres-protocol",
+    "postgres-types",
+    "redis",
+    "rusqlite",
+    "tokio-postgres",
+    "toolwire-store-postgres",
+    "toolwire-store-redis",
+    "toolwire-store-sqlite",
+];
 
 /// Crates that bring a runtime, a clock or randomness, none of which the protocol crate may have.
 const IMPURE: &[&str] =

@@ -18,6 +18,7 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod serve;
 pub(crate) mod shell;
+pub(crate) mod store;
 pub(crate) mod tasks;
 pub(crate) mod trace;
 pub(crate) mod trust;
@@ -78,6 +79,7 @@ async fn dispatch(command: Option<Command>, terminal: Terminal) -> Result<()> {
         Command::Logout(options) => Box::pin(logout::run(&options, terminal)).await,
         Command::Auth(options) => Box::pin(auth::run(&options, terminal)).await,
         Command::Serve(options) => serve::run(&options, terminal).await,
+        Command::Store(options) => store::run(&options, terminal).await,
         Command::Trace(options) => trace::run(&options, terminal).await,
         Command::New(options) => new::run(&options, terminal),
         Command::Add(options) => config::add(&options, terminal),

@@ -13,7 +13,11 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use toolwire::{BuildError, Group, Server, prompt, resource, server::TaskPolicy, template, tool};
+use toolwire::{
+    BuildError, Group, Server, prompt, resource,
+    server::{ServerBuilder, TaskPolicy},
+    template, tool,
+};
 
 use notes::Notes;
 
@@ -30,6 +34,11 @@ const INSTRUCTIONS: &str = "A server to try MCP clients on. `add`, `echo`, `coun
 
 /// Makes the server, with no notes yet.
 pub(crate) fn server() -> Result<Server, BuildError> {
+    builder().build()
+}
+
+/// Returns the server as it is before it is built, for those who add to it.
+pub(crate) fn builder() -> ServerBuilder {
     let add = tool("add", tools::add)
         .title("Add two numbers")
         .description("Adds two whole numbers.")
@@ -128,7 +137,6 @@ pub(crate) fn server() -> Result<Server, BuildError> {
         .resource(logo)
         .template(user)
         .prompt(greet)
-        .build()
 }
 
 /// What goes on as tasks.

@@ -98,6 +98,8 @@ codes! {
     NotMcp "not-mcp" 4;
     /// Client and server have no protocol version in common.
     NoCommonVersion "no-common-version" 4;
+    /// A store of tasks does not answer, or is full.
+    StoreUnreachable "store-unreachable" 4;
     /// The tool ran and failed.
     ToolError "tool-error" 5;
     /// The arguments are not what the schema allows.

@@ -27,6 +27,7 @@ mod secrets;
 mod serve;
 mod shell;
 mod stdio;
+mod stores;
 mod tasks;
 mod trace;
 mod trust;

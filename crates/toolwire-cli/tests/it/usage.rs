@@ -28,7 +28,7 @@ fn help_and_version_are_data() {
 }
 
 /// Every command, as it is typed.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 29] = [
     "list",
     "tools",
     "resources",
@@ -48,6 +48,10 @@ const COMMANDS: [&str; 25] = [
     "trace replay",
     "trace serve",
     "serve",
+    "store",
+    "store status",
+    "store migrate",
+    "store sweep",
     "new",
     "add",
     "remove",

@@ -10,9 +10,11 @@ mod unix;
 use std::io::{self, IsTerminal};
 
 use clap::Args;
-use toolwire::Server;
+use owo_colors::OwoColorize;
+use toolwire::{Server, store::Store};
 
 use crate::{
+    commands::store,
     demo_server,
     failure::{Code, Failure, Result},
     session::{self, Signal},
@@ -31,7 +33,8 @@ input and output when a client does.
 Examples:
   toolwire serve
   toolwire serve --http 127.0.0.1:8080 --allow-host example.com
-  toolwire serve --unix /tmp/demo.sock     and then: toolwire tools unix:/tmp/demo.sock";
+  toolwire serve --unix /tmp/demo.sock     and then: toolwire tools unix:/tmp/demo.sock
+  toolwire serve --store sqlite:tasks.db   tasks go on when it is started again";
 
 /// Serve the demonstration server, for trying clients against
 #[derive(Args, Debug)]
@@ -62,6 +65,10 @@ pub(crate) struct Options {
     /// Answer to this host name as well; may be given several times
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
+
+    /// Keep tasks in this store, so that they outlive the server
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
 }
 
 /// Where clients find the server.
@@ -98,7 +105,7 @@ impl Options {
 
 /// Runs the command.
 pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
-    let server = demo_server::server().map_err(|error| Failure::new(Code::Other, error.to_string()))?;
+    let server = server(options, terminal).await?;
     let serving = async {
         match options.place() {
             Place::Stdio => stdio::serve(&server).await,
@@ -112,6 +119,31 @@ pub(crate) async fn run(options: &Options, terminal: Terminal) -> Result<()> {
         ended = serving => ended,
         // It went on draining for too long.
         signal = stopped(&server, terminal) => Err(Failure::told(Code::Interrupted).signal(signal)),
+    }
+}
+
+/// Makes the server, with the store that was asked for.
+async fn server(options: &Options, terminal: Terminal) -> Result<Server> {
+    let mut builder = demo_server::builder();
+    if let Some(url) = &options.store {
+        let place = store::Place::of(url);
+        let store = place.open().await?;
+        // A host that starts a server wants to hear of nothing but trouble.
+        if !terminal.json && !matches!(options.place(), Place::Stdio) {
+            let what = "Tasks are kept in".green().bold().to_string();
+            terminal.note(format_args!("{what} {}; {}", place.shown().bold(), fate(&store)));
+        }
+        builder = builder.store(store);
+    }
+    builder.build().map_err(|error| Failure::new(Code::Other, error.to_string()))
+}
+
+/// Says how long tasks in this store are safe.
+fn fate(store: &Store) -> &'static str {
+    match (store.is_shared(), store.is_durable()) {
+        (_, true) => "they outlive the server",
+        (true, false) => "they outlive the server, but a restart of the store may lose them",
+        (false, false) => "they end with the server",
     }
 }
 
