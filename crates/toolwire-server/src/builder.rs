@@ -326,8 +326,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Keeps tasks in a store, so that they outlive the process, and replicas that are given the same one are one server.
-    /// Without it they are kept in memory, within limits, and end with the process.
+    /// Keeps tasks in a store, so that they outlive the process, and replicas with the same store share them. Without it they
+    /// are kept in memory, within limits, and end with the process.
+    ///
+    /// Sessions of the legacy era stay in the process that began them: over HTTP they need sticky routing.
     ///
     /// With [`state_keys`](Self::state_keys), everything that a store gets to see of a task but names and times is sealed.
     ///

@@ -1,5 +1,7 @@
-//! Keeps the tasks, sessions, streams and nonces of an MCP server in Redis (7.0 or newer) or Valkey, so that many replicas
-//! are one server.
+//! Keeps the tasks of an MCP server in Redis (7.0 or newer) or Valkey, so that replicas share them.
+//!
+//! Sessions, streams and nonces have their place here as well, but no server uses it yet: over HTTP, sessions of the
+//! legacy era need sticky routing.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), toolwire_store::StoreError> {

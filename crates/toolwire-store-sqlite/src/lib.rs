@@ -1,4 +1,4 @@
-//! Keeps what a server has to keep in a file, with SQLite: tasks, sessions, streams and nonces survive a restart.
+//! Keeps the tasks of an MCP server in a file, with SQLite, so that they survive a restart.
 //!
 //! Several processes of one machine may share a file; each of them hears within some 50 ms what the others have
 //! written. The file has to be on a local disk, and only its owner can read it.
