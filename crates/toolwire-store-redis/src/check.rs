@@ -86,9 +86,15 @@ pub(crate) async fn server(connections: &Connections) -> Result<bool, StoreError
 
 async fn format(connections: &Connections) -> Result<(), StoreError> {
     let key = format!("{}meta", connections.prefix());
-    let mut set = redis::cmd("SET");
+    let (mut get, mut set) = (redis::cmd("GET"), redis::cmd("SET"));
+    get.arg(&key);
     set.arg(&key).arg(FORMAT).arg("NX").arg("GET");
-    match connections.run(Work::Command(&set)).await? {
+    // A write would be refused at `maxmemory`, where a store is opened to make room.
+    let found = match connections.run(Work::Command(&get)).await? {
+        Value::Nil => connections.run(Work::Command(&set)).await?,
+        found => found,
+    };
+    match found {
         Value::Nil => Ok(()),
         Value::BulkString(format) if format == FORMAT.as_bytes() => Ok(()),
         _ => Err(StoreError::corrupt(format!(

@@ -37,8 +37,12 @@ pub(crate) const LARGEST_LOG: u64 = 64 * 1024 * 1024;
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 64;
 
-/// Opens the file for the writer: makes it if it is not there, and brings it up to date.
+/// Opens the file for the writer: makes it if it is not there, and brings it up to date. Without migrations, a file that is
+/// no store stays as it is.
 pub(crate) fn open_writer(options: &SqliteOptions) -> Result<Connection, StoreError> {
+    if !options.migrate {
+        expect_migrated(&options.path)?;
+    }
     make_private(&options.path).map_err(|error| {
         StoreError::unavailable(format!("{} cannot be made: {error}", options.path.display()))
     })?;
@@ -122,6 +126,27 @@ fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Refuses a file that is not there, or has not had all migrations, without a change to it.
+fn expect_migrated(path: &Path) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Err(StoreError::unavailable(format!(
+            "there is no file {}, and migrations are turned off: run `toolwire store migrate` with its URL",
+            path.display()
+        )));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    let applied: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    if usize::try_from(applied).is_ok_and(|applied| applied < MIGRATIONS.len()) { Err(old()) } else { Ok(()) }
+}
+
+fn old() -> StoreError {
+    StoreError::unavailable(
+        "the schema of the store is old, and migrations are turned off: run `toolwire store migrate` with its URL",
+    )
+}
+
 fn migrate(connection: &mut Connection, allowed: bool) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let applied: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
@@ -132,9 +157,7 @@ fn migrate(connection: &mut Connection, allowed: bool) -> Result<(), StoreError>
         return Ok(());
     }
     if !allowed {
-        return Err(StoreError::unavailable(
-            "the schema of the store is old, and migrations are turned off: run `toolwire store migrate` with its URL",
-        ));
+        return Err(old());
     }
     for migration in missing {
         transaction.execute_batch(migration).map_err(failed)?;

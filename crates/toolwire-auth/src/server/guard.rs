@@ -95,6 +95,9 @@ impl ResourceGuard {
     /// The paths of the metadata, each with a service that answers there, for routers that send only one path to the
     /// endpoint.
     ///
+    /// With [`optional`](super::ResourceServer::optional), the endpoint needs
+    /// [`peer_addr`](toolwire_http::server::HttpBuilder::peer_addr) as well: it refuses callers of which nothing is known.
+    ///
     /// ```
     /// # use toolwire_auth::server::{Invalid, PresentedToken, ResourceServer, Verified};
     /// # use toolwire_http::server::HttpService;

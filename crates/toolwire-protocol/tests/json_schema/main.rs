@@ -85,7 +85,7 @@ impl Tally {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.unwrap().path());
+    let paths = entries.flatten().map(|entry| entry.path());
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
 
@@ -102,7 +102,7 @@ fn the_official_suite_and_ours_agree() {
             tally.judge(&file, group);
         }
     }
-    assert_eq!(tally.wrong, [String::new(); 0]);
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
     assert!(tally.judged >= AT_LEAST, "only {} cases were judged", tally.judged);
     let unknown: Vec<_> = DIFFERENCES
         .iter()

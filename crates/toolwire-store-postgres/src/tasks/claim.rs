@@ -111,7 +111,7 @@ impl ClaimTasks {
                         AND until_ms > $1 AND format <= $2 AND (key IS NULL OR key = ANY($3))
                     ORDER BY due_ms, id LIMIT $7) AS due
                 ORDER BY due.due_ms, due.id LIMIT $7)
-            SELECT octet_length(request)::bigint AS request_bytes, ",
+            SELECT coalesce(octet_length(request), 0)::bigint AS request_bytes, ",
             columns!(),
             " FROM task WHERE id = ANY(ARRAY(SELECT id FROM candidates)) AND due_ms <= $1 AND until_ms > $1
               ORDER BY due_ms, id LIMIT $6 FOR UPDATE SKIP LOCKED"

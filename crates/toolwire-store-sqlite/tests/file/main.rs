@@ -178,6 +178,14 @@ async fn an_old_schema_is_an_error_where_migrations_are_turned_off() {
     let error = open_with(options.clone()).await.unwrap_err();
     let why = error.source().unwrap().to_string();
     assert!(why.contains("toolwire store migrate"), "{why}");
+    assert!(!folder.file().exists());
+    let other = folder.file().with_extension("other");
+    Connection::open(&other).unwrap().execute_batch("CREATE TABLE mine (id)").unwrap();
+    let before = std::fs::read(&other).unwrap();
+    let mut foreign = options.clone();
+    foreign.path.clone_from(&other);
+    open_with(foreign).await.unwrap_err();
+    assert_eq!(std::fs::read(&other).unwrap(), before, "a file of another program stays as it is");
     folder.open().await;
     open_with(options).await.unwrap();
     // One that a newer version has added to is taken as it is.

@@ -33,6 +33,11 @@ impl Place {
             let password = credentials.split_once("://").map_or(credentials, |(_, user)| user);
             redact::remember_variable("password", password.split_once(':').map_or("", |(_, it)| it));
         }
+        // Wherever it is: `?` may be missing, and drivers take keywords without a URL as well.
+        for (_, rest) in url.match_indices("password=").map(|(at, word)| url.split_at(at + word.len())) {
+            let end = rest.find(['&', ' ', '#']).unwrap_or(rest.len());
+            redact::remember_variable("password", rest.get(..end).unwrap_or_default());
+        }
         Self { url: url.to_owned(), shown: printable_line(&shown(url)) }
     }
 
@@ -127,15 +132,21 @@ fn shown(url: &str) -> String {
     // A password may have characters that should have been encoded, so it ends at the last `@`.
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or_default();
-    let hosts = rest.split('/').next().unwrap_or_default();
+    let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
     // What is not a port is a password whose host was forgotten, and a password may have a `?` in it.
-    let is_plain = hosts.split(',').all(has_port_or_none) && !query.contains('@');
+    let is_plain =
+        hosts.split(',').all(has_port_or_none) && is_name(hosts) && is_name(path) && !query.contains('@');
     format!("{scheme}://{}", if is_plain { rest } else { REDACTED })
 }
 
 fn has_port_or_none(host: &str) -> bool {
     let behind = host.rsplit_once(']').map_or(host, |(_, behind)| behind);
     behind.split_once(':').is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns whether a part of a URL has no characters but those of hosts, ports and names of databases.
+fn is_name(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.,:[]%".contains(&byte))
 }
 
 #[cfg(test)]
@@ -158,6 +169,9 @@ mod tests {
             ("postgres://me:secret", "postgres://[redacted]"),
             ("postgres://me:secret@h:5432,i/base", "postgres://h:5432,i/base"),
             ("postgresql://me@/base?host=/run/x&password=secret", "postgresql:///base"),
+            ("postgres://db/base&user=me&password=secret", "postgres://[redacted]"),
+            ("postgres://db/base password=secret", "postgres://[redacted]"),
+            ("postgres:host=h password=secret", "postgres://[redacted]"),
             ("secret", "[redacted]"),
         ] {
             assert_eq!(shown(url), expected, "{url}");
