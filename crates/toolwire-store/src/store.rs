@@ -99,7 +99,7 @@ impl Store {
         self.shared
     }
 
-    /// Whether nodes on other machines use it, too.
+    /// Returns whether nodes on other machines use the store, too.
     pub fn is_remote(&self) -> bool {
         self.remote
     }

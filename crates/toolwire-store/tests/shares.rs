@@ -71,7 +71,7 @@ async fn large_results_of_one_caller_leave_room_for_others() {
         let Ok(created) = callers.create(1, 1000).await else { break };
         kept += usize::from(callers.finish(&created.lease.unwrap(), 4 * MIB - 100).await.is_ok());
     }
-    assert_eq!(kept, 3, "a quarter of 64 MiB, less what it takes to keep them");
+    assert_eq!(kept, 6, "three quarters of half of 64 MiB are for new tasks");
     assert_eq!(full(callers.create(1, 5 * MIB / 2).await), "bytes of tasks of this caller in memory");
     let other = callers.start(2).await;
     callers.finish(&other, 4 * MIB - 100).await.unwrap();
@@ -82,15 +82,64 @@ async fn large_results_of_one_caller_leave_room_for_others() {
 #[tokio::test(start_paused = true)]
 async fn many_small_tasks_of_one_caller_leave_room_for_others() {
     let mut callers = Callers::new(MemoryLimits::default());
-    for _ in 0..2500 {
+    for _ in 0..5000 {
         let lease = callers.start(1).await;
         callers.finish(&lease, 10).await.unwrap();
     }
     assert_eq!(full(callers.create(1, 10).await), "tasks of this caller in memory");
-    let lease = callers.start(2).await;
-    callers.finish(&lease, 10).await.unwrap();
+    for _ in 0..2500 {
+        let lease = callers.start(2).await;
+        callers.finish(&lease, 10).await.unwrap();
+    }
+    assert_eq!(full(callers.create(2, 10).await), "tasks of this caller in memory");
     tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(callers.store.sweep(10_000).await.unwrap(), 7500);
     callers.start(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_that_end_together_fit_as_long_as_no_other_caller_needs_the_room() {
+    let mut callers = Callers::new(MemoryLimits::default());
+    let mut running = Vec::new();
+    for _ in 0..8 {
+        running.push(callers.start(1).await);
+    }
+    for lease in &running[..7] {
+        callers.finish(lease, 4 * MIB - 100).await.unwrap();
+    }
+    let beyond = callers.finish(&running[7], 4 * MIB - 100).await;
+    assert!(matches!(beyond, Err(StoreError::TooLarge { limit, .. }) if limit == 32 * MIB), "{beyond:?}");
+    let other = callers.start(2).await;
+    callers.finish(&other, 4 * MIB - 100).await.unwrap();
+    let smaller = callers.finish(&running[7], MIB).await;
+    assert!(matches!(smaller, Err(StoreError::TooLarge { limit, .. }) if limit == 16 * MIB), "{smaller:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shares_are_parts_of_the_limits_that_are_given() {
+    let limits = MemoryLimits { tasks: 8, task_bytes: 128 * MIB, ..MemoryLimits::default() };
+    let mut callers = Callers::new(limits);
+    callers.start(2).await;
+    callers.start(1).await;
+    let lease = callers.start(1).await;
+    assert_eq!(full(callers.create(1, 10).await), "tasks of this caller in memory");
+    callers.finish(&lease, 4 * MIB - 100).await.unwrap();
+
+    let mut callers = Callers::new(MemoryLimits { task_bytes: 256 * MIB, ..MemoryLimits::default() });
+    callers.start(2).await;
+    for _ in 0..8 {
+        let lease = callers.start(1).await;
+        callers.finish(&lease, 4 * MIB - 100).await.unwrap();
+    }
+
+    let mut callers = Callers::new(MemoryLimits { task_bytes: MIB, ..MemoryLimits::default() });
+    let (lease, _other) = (callers.start(1).await, callers.start(2).await);
+    let beyond = callers.finish(&lease, MIB / 2).await;
+    assert!(matches!(beyond, Err(StoreError::TooLarge { limit, .. }) if limit == MIB / 4), "{beyond:?}");
+
+    let mut callers = Callers::new(MemoryLimits { caller_tasks: Some(1), ..MemoryLimits::default() });
+    callers.start(1).await;
+    assert_eq!(full(callers.create(1, 10).await), "tasks of this caller in memory", "also when it is alone");
 }
 
 #[tokio::test(start_paused = true)]

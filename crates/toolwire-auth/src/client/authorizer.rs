@@ -1,6 +1,6 @@
 //! Gives requests their credentials, and decides what a refusal means.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use toolwire_http::client::authorize::{Attempt, Authorize, Hop, Purpose, Refusal, Unauthorized, Verdict};
@@ -12,6 +12,7 @@ use super::{
     flow::Cause,
     renew::{asked, login_needed, renewed},
     scopes::{Operation, Patience, Scopes},
+    skew::Skew,
     token::{Credential, TokenType},
 };
 use crate::{
@@ -47,7 +48,9 @@ impl Authorize for Authorizer {
             given_up: 0,
             new_since: None,
             nonce: None,
+            skew: Skew::None,
             redated: false,
+            own_refused: false,
         })
     }
 
@@ -69,18 +72,28 @@ struct Try {
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
     nonce: Option<String>,
-    /// True if it was sent again because its proof was dated by another clock than that of the server.
+    /// How its last proof was dated. Other requests may have changed that for all later ones meanwhile.
+    skew: Skew,
+    /// True if a proof for this token was refused, so that the clock of the server was looked at.
     redated: bool,
+    /// True if a proof for this token that was dated by our own clock was refused, or the last try with one is under way.
+    own_refused: bool,
 }
 
 impl Attempt for Try {
     fn headers<'a>(&'a mut self, hop: Hop<'a>) -> BoxFuture<'a, Result<HeaderMap, Unauthorized>> {
         Box::pin(async move {
-            self.used = self.usable().await.map_err(unauthorized)?;
-            match &self.used {
+            let held = self.usable().await.map_err(unauthorized)?;
+            let headers = match &held {
                 Some(held) => self.signed(held, hop).map_err(unauthorized),
                 None => Ok(HeaderMap::new()),
+            };
+            if self.used.as_ref().map(|used| used.serial) != held.as_ref().map(|held| held.serial) {
+                // Nothing is known of proofs for another token.
+                (self.redated, self.own_refused) = (false, false);
             }
+            self.used = held;
+            headers
         })
     }
 
@@ -157,7 +170,7 @@ impl Try {
     }
 
     /// The headers of one sending.
-    fn signed(&self, held: &CurrentCredential, hop: Hop<'_>) -> Result<HeaderMap, AuthError> {
+    fn signed(&mut self, held: &CurrentCredential, hop: Hop<'_>) -> Result<HeaderMap, AuthError> {
         let credential = &held.credential;
         let mut headers = HeaderMap::new();
         let text =
@@ -170,7 +183,9 @@ impl Try {
             let mut entropy = [0; 16];
             let filled = self.server.config.entropy.fill(&mut entropy);
             filled.map_err(|error| AuthError::new(AuthErrorKind::KeyFailed, Step::Use, error.to_string()))?;
-            let (nonce, now) = self.server.nonce_and_time();
+            let (nonce, skew) = self.server.nonce_and_skew();
+            self.skew = skew;
+            let now = skew.applied_to(self.server.now());
             let access = Some(&credential.access);
             let proof = key.proof(hop.method.as_str(), &url, access, nonce.as_deref(), now, entropy)?;
             headers.insert(DPOP, sensitive(&proof)?);
@@ -187,17 +202,19 @@ impl Try {
     ) -> Result<Verdict, AuthError> {
         let says = |error| challenges.iter().any(|challenge| challenge.error() == Some(error));
         let was_proved = self.used.as_ref().is_some_and(|held| held.credential.kind == TokenType::Dpop);
-        let is_redated = was_proved && self.server.learn_time(headers);
-        if says("use_dpop_nonce")
+        let (wants_nonce, refuses_proof) = (says("use_dpop_nonce"), says("invalid_dpop_proof"));
+        // A server that wants a nonce has not judged the date yet, and may do so next.
+        if was_proved && wants_nonce {
+            self.server.learn_time(headers, self.skew);
+        }
+        if wants_nonce
             && let Some(nonce) = nonce_of(headers)
             && self.nonce.as_deref() != Some(&nonce)
         {
             self.nonce = Some(nonce);
             return Ok(Verdict::Again);
         }
-        // The token may be good, and the date of its proof be all that is wrong.
-        if is_redated && says("invalid_dpop_proof") && !self.redated {
-            self.redated = true;
+        if was_proved && refuses_proof && self.is_to_be_redated(headers) {
             return Ok(Verdict::Again);
         }
         let used = self.used.as_ref().map_or(self.given_up, |held| held.serial);
@@ -215,6 +232,18 @@ impl Try {
             return Err(AuthError::new(AuthErrorKind::TokenRejected, Step::Use, detail));
         }
         self.replace(Cause::Refused(challenges)).await
+    }
+
+    /// Returns whether a proof that was refused is worth another try with another date: the token may be good, and the date be all
+    /// that is wrong. The clock of the server is tried once, and then ours, unless that was refused.
+    fn is_to_be_redated(&mut self, headers: &HeaderMap) -> bool {
+        self.own_refused |= self.skew == Skew::None;
+        if !mem::replace(&mut self.redated, true) && self.server.learn_time(headers, self.skew) {
+            return true;
+        }
+        // The date of the answer does not help; it may be that of a proxy.
+        self.server.forget_time();
+        !mem::replace(&mut self.own_refused, true)
     }
 
     /// The server knows who sends it, and does not allow it.

@@ -56,7 +56,7 @@ struct State {
     step_ups: StepUps,
     /// The last nonce that the server gave for proofs.
     nonce: Option<String>,
-    /// The difference of its clock from ours, by the last refusal of a proof.
+    /// The difference of its clock from ours, by the last refusal of a proof, unless a proof that was dated so was refused.
     skew: Skew,
     pause: Option<Pause>,
     /// The number of logouts so far.
@@ -352,29 +352,33 @@ impl Server {
         self.lock().nonce = Some(nonce);
     }
 
-    /// The last nonce that the server gave for proofs, and the time as it sees it.
-    pub(super) fn nonce_and_time(&self) -> (Option<String>, SystemTime) {
-        let now = self.now();
+    /// The last nonce that the server gave for proofs, and how its clock differs from ours.
+    pub(super) fn nonce_and_skew(&self) -> (Option<String>, Skew) {
         let state = self.lock();
-        (state.nonce.clone(), state.skew.applied_to(now))
+        (state.nonce.clone(), state.skew)
     }
 
-    /// Learns the time from the headers of a server that refused a proof, and says whether proofs are dated otherwise from now on.
-    pub(super) fn learn_time(&self, headers: &HeaderMap) -> bool {
+    /// Learns the time from the headers of a server that refused a proof, and returns whether proofs are dated otherwise from now
+    /// on than the refused one, by this refusal or by that of another request.
+    pub(super) fn learn_time(&self, headers: &HeaderMap, refused: Skew) -> bool {
         let now = self.now();
-        let Some(skew) = Skew::of(headers, now, TOLERATED_SKEW, MAX_SKEW) else { return false };
+        let learned = Skew::of(headers, now, TOLERATED_SKEW, MAX_SKEW);
         let mut state = self.lock();
-        let is_news = skew.differs_from(state.skew, now, TOLERATED_SKEW);
-        if is_news {
-            state.skew = skew;
-        }
+        let news = learned.filter(|skew| skew.differs_from(state.skew, now, TOLERATED_SKEW));
+        state.skew = news.unwrap_or(state.skew);
+        let skew = state.skew;
         drop(state);
-        if is_news && skew != Skew::None {
+        if news.is_some_and(|skew| skew != Skew::None) {
             let detail = "the clock of the server and ours differ; proofs are dated by that of the server, up to five minutes";
             let event = Event::new(Step::Use, Verdict::Warning, "RFC 9449, 11.1", detail);
             self.tell(&[event.notice(Notice::ClockWrong)]);
         }
-        is_news
+        skew.differs_from(refused, now, TOLERATED_SKEW)
+    }
+
+    /// Dates proofs by our own clock again.
+    pub(super) fn forget_time(&self) {
+        self.lock().skew = Skew::None;
     }
 
     /// The attempt that is under way, or the one that `start` makes.

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod browser;
+mod clocks;
 mod logout;
 mod renewal;
 mod whole;

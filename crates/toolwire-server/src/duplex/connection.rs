@@ -23,7 +23,7 @@ use super::batch::BatchAnswers;
 use crate::{
     CallerId, CallerScope, Context, Extensions, Principal, Server,
     admission::{Admitted, LIGHT_BYTES, Refusal, Requests, Waiting, no_room},
-    engine::{Arrival, Call, Delivery, EncodedResponse, EndsAt, Incoming, Outcome, Session},
+    engine::{Arrival, Call, Delivery, EndsAt, Incoming, Outcome, Session},
     observe::Presence,
 };
 
@@ -177,7 +177,8 @@ impl Connection {
                     Err(answered) => answered,
                 }
             }
-            Incoming::Initialize(request) => self.initialize(&request),
+            // Never in a batch: those are read in a session only, where a second handshake is refused.
+            Incoming::Initialize(request) => return self.initialize(&request),
             Incoming::Answered(answered) => answered,
             Incoming::Notification(note) => return self.notification(&note),
             Incoming::Response(response) => {
@@ -204,20 +205,27 @@ impl Connection {
         }
     }
 
-    fn initialize(&self, request: &Request) -> EncodedResponse {
-        match Session::initialize(&self.server, request, &self.ledger, &self.extensions) {
-            Ok((session, answered)) => {
-                // A client that gets an error in place of the answer has no session.
-                if answered.body.len() > LIGHT_BYTES
-                    && let Err(reached) = self.ledger.charge(Account::AnswerBytes, answered.body.len())
-                {
-                    return EncodedResponse { body: no_room(&answered.body, &reached), ..answered };
-                }
+    fn initialize(&self, request: &Request) {
+        let (session, answer) =
+            match Session::initialize(&self.server, request, &self.ledger, &self.extensions) {
+                Ok((session, answered)) => (session, answered.body),
+                Err(answered) => return self.post(answered.body),
+            };
+        let charge = if answer.len() > LIGHT_BYTES {
+            self.ledger.charge(Account::AnswerBytes, answer.len())
+        } else {
+            Ok(self.ledger.empty_charge(Account::AnswerBytes))
+        };
+        match charge {
+            Ok(charge) => {
                 // It was made sure that there is none yet, and only the reader sets it.
                 let _ = self.session.set(session);
-                answered
+                // The room is kept until the answer is queued, since its client has a session now.
+                // A closed queue means that the client is gone, which the writer reports.
+                let _ = self.queue.lane().finish_charged(answer, charge);
             }
-            Err(answered) => answered,
+            // A client that gets an error in place of the answer has no session.
+            Err(reached) => self.post(no_room(&answer, &reached)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
-use toolwire_transport::{LocalPeer, Sink as _, lines::Lines, memory};
+use toolwire_transport::{LocalPeer, Sink as _, ledger::Account, lines::Lines, memory};
 
 use super::*;
 use crate::{AskError, Context, Limits, Usage, tool};
@@ -199,6 +199,48 @@ async fn no_session_is_left_of_an_initialize_whose_answer_has_no_room_on_a_pipe(
             (&1.into(), &"held_bytes_per_connection".into())
         );
         assert_eq!(server.usage().sessions, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_has_a_session_exactly_if_its_initialize_is_answered_with_a_result() {
+    const ROOM: usize = 10_000;
+    let limits = Limits { held_bytes: ROOM + 8000, ..Limits::default() };
+    let server = Server::builder("t", "1").instructions("i".repeat(ROOM)).limits(limits).build().unwrap();
+    let initialize = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let initialize = Bytes::from(initialize.to_string());
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (other, over) = (server.ledger().clone(), &over);
+        scope.spawn(move || {
+            // Another client takes the room and gives it back, over and over.
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                let held = other.charge(Account::AnswerBytes, ROOM);
+                (0..100).for_each(|_| std::hint::spin_loop());
+                drop(held);
+                (0..100).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        let _over = SetOnDrop(over);
+        for _ in 0..5_000 {
+            let ledger = server.connection_ledger(server.ledger());
+            let connection = Arc::new(Connection::new(server.clone(), Extensions::default(), ledger));
+            connection.handle(&initialize, &mut std::task::Context::from_waker(std::task::Waker::noop()));
+            let answer = connection.queue.try_next().unwrap();
+            let refused = answer.len() < ROOM;
+            assert_eq!(connection.session().is_none(), refused, "{}", String::from_utf8_lossy(&answer));
+        }
+    });
+    assert_eq!(server.usage(), Usage::default());
+}
+
+/// Ends a loop in another thread, also when the test fails.
+struct SetOnDrop<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }
 

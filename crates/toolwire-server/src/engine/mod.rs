@@ -24,7 +24,10 @@ pub use origin::{Incoming, RequestOrigin, join_answers};
 pub use session::{Delivery, Session};
 pub(crate) use slow::SlowRoutes;
 
-pub use crate::admission::{Refusal, Requests, no_room};
+pub use crate::{
+    admission::{Refusal, Requests, no_room},
+    tasks::TaskPlace,
+};
 
 use toolwire_protocol::{classify::Fault, peek::Peek, wire::JsonObject};
 

@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Hands in the client's answer to a question. It is charged to the session until it is stored, or the one who asked
-    /// has taken it.
+    /// has taken it. A question of a task whose answer has no room is asked again.
     pub fn deliver(&self, response: Response) -> Delivery {
         let charge = self.charge_answer(&response);
         match self.answer_task(response) {
@@ -184,35 +184,49 @@ impl Session {
     /// one, the task is given an error in its place.
     pub(crate) fn deliver_once(&self, response: Response) -> Delivery {
         let charge = self.charge_answer(&response);
-        let refused = charge.as_ref().err().and_then(|reached| Some((response.id.clone()?, busy(reached))));
-        match (self.answer_task(response), refused) {
-            (Ok(_), Some((id, error))) => self.deliver_error(&id, &error),
-            (Ok(storing), None) => Delivery::Storing(Box::pin(stored(storing, charge))),
-            (Err(response), _) => self.answer_call(response, charge),
+        // Before the answer itself is handed in: one that is handed in and not stored is asked for again.
+        if let (Err(reached), Some(id)) = (&charge, &response.id)
+            && let Ok(delivery) = self.error_to_task(id, &busy(reached))
+        {
+            return delivery;
+        }
+        match self.answer_task(response) {
+            Ok(storing) => Delivery::Storing(Box::pin(stored(storing, charge))),
+            Err(response) => self.answer_call(response, charge),
         }
     }
 
     /// Hands in an error in place of an answer that cannot be taken, so that the handler that asked does not wait for it.
     pub(crate) fn deliver_error(&self, id: &RequestId, error: &RpcError) -> Delivery {
+        match self.error_to_task(id, error) {
+            Ok(delivery) => delivery,
+            Err(None) => Delivery::Unknown,
+            Err(Some(response)) => {
+                let charge = self.charge_answer(&response);
+                self.answer_call(response, charge)
+            }
+        }
+    }
+
+    /// Begins to store an error in place of the answer to a question of a task. Gives the error back as a response if it
+    /// answers something else.
+    fn error_to_task(&self, id: &RequestId, error: &RpcError) -> Result<Delivery, Option<Response>> {
         let Ok(Message::Response(response)) = Message::parse(&write_error(Some(id), error)) else {
-            return Delivery::Unknown;
+            return Err(None);
         };
         let charge = self.charge_answer(&response);
-        let storing = match self.answer_task(response) {
-            Ok(storing) => storing,
-            Err(response) => return self.answer_call(response, charge),
-        };
+        let storing = self.answer_task(response)?;
         if charge.is_ok() {
-            return Delivery::Storing(Box::pin(stored(storing, charge)));
+            return Ok(Delivery::Storing(Box::pin(stored(storing, charge))));
         }
         let Ok(permit) = Arc::clone(&self.0.uncharged_errors).try_acquire_owned() else {
-            tracing::warn!(%id, "an answer to a question of a task was lost: too many are refused at once");
-            return Delivery::Unknown;
+            tracing::warn!(%id, "a question of a task is asked again: too many of its answers are refused at once");
+            return Ok(Delivery::Unknown);
         };
-        Delivery::Storing(Box::pin(async move {
+        Ok(Delivery::Storing(Box::pin(async move {
             let _permit = permit;
             storing.await
-        }))
+        })))
     }
 
     fn charge_answer(&self, response: &Response) -> Result<Charge, LimitReached> {

@@ -249,8 +249,8 @@ pub(super) fn is_answer(response: &Response) -> bool {
 /// Takes a response to a question of a task. When this is done, the answer is stored.
 ///
 /// A client answers a question once, so an answer that cannot be stored at once is tried for some time. If that fails, or
-/// this is dropped before, the question is asked again. In the place of an answer that can never be stored, the task gets
-/// the error.
+/// this is dropped before, even if it was never polled, the question is asked again. In the place of an answer that can
+/// never be stored, the task gets the error.
 ///
 /// # Errors
 /// When it is not stored.
@@ -263,25 +263,21 @@ pub(super) fn answer(
     let Response { id, outcome, .. } = response;
     // A copy, so that not the whole message is kept until the answer is stored.
     let answer = outcome.map(|result| RawJson::parse(result.text()));
+    // Made before the first poll, so that the question is asked again also if there is none.
+    let storing = id.and_then(|id| Storing::new(Arc::clone(&service), caller, id));
     async move {
-        let Some((id, (task, key))) = id.as_ref().and_then(|id| Some((id, question_of(id)?))) else {
-            return Ok(());
-        };
-        let unfit = |error: serde_json::Error| {
-            RpcError::invalid_params(format!("the answer cannot be kept: {error}"))
-        };
-        let entry = match answer {
-            Ok(result) => Entry::answer(key, result.map_err(unfit)?),
-            Err(error) => Entry::refusal(key, RawJson::of(&error).map_err(unfit)?),
-        };
+        let Some(mut storing) = storing else { return Ok(()) };
         let _busy = service.runs.busy();
-        let place = (caller, task);
-        service.askers.answered(place, id);
-        let mut storing = Storing { askers: &service.askers, place, key, stored: false };
-        match store(&service, &owner, &task, entry).await {
+        let task = storing.place.1;
+        service.askers.answered(storing.place, &storing.id);
+        let stored = match storing.entry(answer) {
+            Ok(entry) => store(&service, &owner, &task, entry).await,
+            Err(error) => Err(error),
+        };
+        match stored {
             // The same answer would come again, and be refused again.
             Err(error) if !is_retryable(&error) => {
-                let refusal = Entry::refusal(key, RawJson::of(&error).map_err(unfit)?);
+                let refusal = storing.entry(Err(error.clone()))?;
                 storing.stored = store(&service, &owner, &task, refusal).await.is_ok();
                 Err(error)
             }
@@ -294,17 +290,38 @@ pub(super) fn answer(
 }
 
 /// An answer on its way to the store.
-struct Storing<'a> {
-    askers: &'a Askers,
+struct Storing {
+    service: Arc<TaskService>,
     place: (CallerId, TaskId),
-    key: &'a str,
+    key: String,
+    id: RequestId,
     stored: bool,
 }
 
-impl Drop for Storing<'_> {
+impl Storing {
+    /// Returns `None` if the response to this request does not answer a question of a task.
+    fn new(service: Arc<TaskService>, caller: CallerId, id: RequestId) -> Option<Self> {
+        let (task, key) = question_of(&id)?;
+        let key = key.to_owned();
+        Some(Self { service, place: (caller, task), key, id, stored: false })
+    }
+
+    /// Returns the entry of the journal for an answer.
+    fn entry(&self, answer: Result<serde_json::Result<RawJson>, RpcError>) -> Result<Entry, RpcError> {
+        let unfit = |error: serde_json::Error| {
+            RpcError::invalid_params(format!("the answer cannot be kept: {error}"))
+        };
+        Ok(match answer {
+            Ok(result) => Entry::answer(&*self.key, result.map_err(unfit)?),
+            Err(error) => Entry::refusal(&*self.key, RawJson::of(&error).map_err(unfit)?),
+        })
+    }
+}
+
+impl Drop for Storing {
     fn drop(&mut self) {
         if !self.stored {
-            self.askers.lost(self.place, self.key);
+            self.service.askers.lost(self.place, &self.key);
         }
     }
 }

@@ -31,7 +31,7 @@ const NO_TASK: TaskId = TaskId::from_bytes([0; 24]);
 /// An outage of the store, as far as the claims of this node have met it.
 #[derive(Debug, Default)]
 struct Outage {
-    /// When the first claim failed of those that did since the last one that succeeded.
+    /// When the store was out of reach for the first time since the last claim that succeeded.
     since: Option<Instant>,
     /// When the store answered again for the first time since then.
     back: Option<Instant>,
@@ -41,8 +41,17 @@ struct Outage {
 
 impl Outage {
     fn failed(&mut self, sent: Instant) {
-        self.since.get_or_insert(sent);
+        self.since = Some(self.since.map_or(sent, |since| since.min(sent)));
         self.back = None;
+    }
+
+    /// Notes that leases could not be renewed for so long. A node without free places makes no claim, and learns of an
+    /// outage by nothing else.
+    fn unrenewed(&mut self, age: Duration) {
+        let now = Instant::now();
+        let since = now.checked_sub(age);
+        self.ever_well &= since.is_some();
+        self.failed(since.unwrap_or(now));
     }
 
     fn over(&mut self) {
@@ -99,7 +108,11 @@ async fn claim_some(service: &Arc<TaskService>, outage: &mut Outage) -> bool {
     let Some(server) = service.server() else { return false };
     let offered = offered(&server);
     let Ok(token) = random() else { return false };
-    if offered.is_empty() || !outage.is_over(service).await || !leases_hold(service).await {
+    if offered.is_empty() || !outage.is_over(service).await {
+        return false;
+    }
+    if !leases_hold(service).await {
+        outage.unrenewed(service.runs.oldest_pulse());
         return false;
     }
     // Taken first: what is claimed is registered at once, and so its lease is kept.

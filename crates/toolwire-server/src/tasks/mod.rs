@@ -229,8 +229,8 @@ impl Server {
     /// it is [live](TaskPolicy::live), has failed then.
     ///
     /// Functions that serve until [`shutdown`](Self::shutdown), such as [`serve_listener`](Self::serve_listener), do this
-    /// before they return. It is for programs in which something else serves: call `shutdown` first, and await this before
-    /// the runtime ends. A server without tasks has nothing to do.
+    /// before they return. It is for programs in which something else serves: call `shutdown` when the signal to end comes,
+    /// and await this before the runtime ends. A server without tasks has nothing to do.
     ///
     /// ```
     /// # use toolwire_server::{Server, TaskPolicy, tool};

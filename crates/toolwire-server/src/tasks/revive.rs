@@ -99,17 +99,22 @@ async fn run(service: Arc<TaskService>, server: Server, claimed: Claimed, sent: 
     let run_time = policy.and_then(TaskPolicy::longest_run).unwrap_or(service.limits.task_run_time);
     let keep = policy.and_then(TaskPolicy::kept);
     let vault = service.vault(lease.id).with_key(claimed.key);
-    let revived = vault.as_ref().map_err(|error| Broken::Vault(error.clone())).and_then(|vault| {
-        // Before anything of it is read, so that what breaks the reading comes to an end as well.
-        match stopped(&claimed, policy) {
-            Some(error) => Err(Broken::Stopped(error)),
-            None => revive(&service, &server, route.as_ref(), &claimed, &run, vault),
-        }
-    });
+    let revived = match process_gone(&claimed) {
+        Some(error) => Err(Broken::Stopped(error)),
+        None => vault.as_ref().map_err(|error| Broken::Vault(error.clone())).and_then(|vault| {
+            // Before anything of it is read, so that what breaks the reading comes to an end as well.
+            match stopped(&claimed, policy) {
+                Some(error) => Err(Broken::Stopped(error)),
+                None => revive(&service, &server, route.as_ref(), &claimed, &run, vault),
+            }
+        }),
+    };
     let (cx, work, folded) = match revived {
         Ok(Revived { cx, work, folded }) => (cx, Ok(work), folded),
         Err(broken) => {
-            if broken.is_for_others() && service.is_left_to_others(&claimed, || broken.rpc_error()) {
+            // A live task has this claim only: given back, it would fail at its next one, for a reason that is none.
+            let others = !live && broken.is_for_others();
+            if others && service.is_left_to_others(&claimed, || broken.rpc_error()) {
                 return service.give_back(&claimed).await;
             }
             let error = broken.rpc_error();
@@ -137,12 +142,15 @@ async fn run(service: Arc<TaskService>, server: Server, claimed: Claimed, sent: 
     }
 }
 
-/// Why a task is not run once more.
-fn stopped(claimed: &Claimed, policy: Option<&TaskPolicy>) -> Option<RpcError> {
+/// Returns the error of a live task that another process had begun.
+fn process_gone(claimed: &Claimed) -> Option<RpcError> {
     // The first lease of all is that of the process which began it.
-    if claimed.request.live && claimed.lease.fence > 1 {
-        return Some(RpcError::internal("the process that ran this task is gone"));
-    }
+    let gone = claimed.request.live && claimed.lease.fence > 1;
+    gone.then(|| RpcError::internal("the process that ran this task is gone"))
+}
+
+/// Returns the error of a task that is not run once more.
+fn stopped(claimed: &Claimed, policy: Option<&TaskPolicy>) -> Option<RpcError> {
     let most = policy?.most_attempts();
     (claimed.attempt > most).then(|| {
         let data = serde_json::json!({ "attempts": most });

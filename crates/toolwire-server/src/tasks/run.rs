@@ -163,6 +163,11 @@ impl TaskRun {
         state.end
     }
 
+    /// Returns whether the run has to end.
+    pub(super) fn has_end(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
     pub(super) fn take_look(&self) -> bool {
         std::mem::take(&mut self.lock().look)
     }

@@ -16,7 +16,10 @@ use tokio::time::{Sleep, sleep};
 use toolwire_protocol::{RpcError, journal::Folded};
 use toolwire_store::Lease;
 
-use self::{waiting::Held, writing::Writing};
+use self::{
+    waiting::{Held, Seen},
+    writing::Writing,
+};
 use super::{
     run::{End, TaskRun},
     runs::{Registered, RunPlace},
@@ -70,6 +73,8 @@ struct Driven {
     deadline: Pin<Box<Sleep>>,
     /// What a run that waits here has asked, while it does.
     held: Option<Held>,
+    /// The answers that it was given, or that were not for it.
+    seen: Seen,
 }
 
 impl Runner {
@@ -87,7 +92,17 @@ impl Runner {
 impl Driven {
     fn new(base: Runner, work: Option<DetachedRun>) -> Self {
         let deadline = Box::pin(sleep(base.run_time));
-        Self { base, work, n: 0, writing: None, alone: 0, note_due: None, deadline, held: None }
+        Self {
+            base,
+            work,
+            n: 0,
+            writing: None,
+            alone: 0,
+            note_due: None,
+            deadline,
+            held: None,
+            seen: Seen::default(),
+        }
     }
 
     async fn drive(mut self) {
@@ -97,7 +112,10 @@ impl Driven {
                 Turn::Done(result) => return self.finish(result).await,
                 Turn::Settled if self.base.live => {
                     if let Err(error) = self.hold().await {
-                        return self.finish_unless_lost(error).await;
+                        // The reason why it has to end is the better one.
+                        if !(error.is_for_room() && self.base.run.has_end()) {
+                            return self.finish_unless_lost(error).await;
+                        }
                     }
                 }
                 Turn::Settled => return self.park().await,
@@ -119,6 +137,10 @@ impl Driven {
 
     fn poll_turn(&mut self, task: &mut Task<'_>) -> Poll<Turn> {
         loop {
+            // Before the end is looked at: a write that was given up because of it does not reach the handler.
+            if let Some(end) = self.poll_writing(task) {
+                return Poll::Ready(Turn::End(end));
+            }
             // Looked at before every poll of the handler: a node that was frozen must not go on with what is not its own.
             if let Some(end) = self.base.run.poll_end(task) {
                 return Poll::Ready(Turn::End(end));
@@ -131,9 +153,6 @@ impl Driven {
             }
             if self.base.place.is_some() && self.deadline.as_mut().poll(task).is_ready() {
                 return Poll::Ready(Turn::Overtime);
-            }
-            if let Some(end) = self.poll_writing(task) {
-                return Poll::Ready(Turn::End(end));
             }
             if let Some(work) = &mut self.work
                 && let Poll::Ready(result) = Pin::new(work).poll(task)

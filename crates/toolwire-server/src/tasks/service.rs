@@ -339,9 +339,10 @@ impl Tasks for TaskService {
     }
 
     fn enter(self: Arc<Self>) {
-        self.served_at.fetch_add(1, Ordering::AcqRel);
-        // One that waits before its first claim waits no longer.
-        self.ready.notify_one();
+        if self.served_at.fetch_add(1, Ordering::AcqRel) == 0 {
+            // A claim that waits for its first time waits no longer.
+            self.ready.notify_one();
+        }
         self.start(Duration::ZERO);
     }
 

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// for as long as a task works at most.
 const REMEMBERED: usize = 4096;
 
-/// How long a task is remembered that is not claimed any more: another node runs it, or it is gone.
+/// How long a task is remembered that is not claimed here any more: another node runs it, or it is gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// How often a write that gives a task back is tried. After that its lease ends by itself, which counts as an attempt.
@@ -38,13 +38,17 @@ pub(super) struct Strangers(Mutex<HashMap<TaskId, Known>>);
 
 #[derive(Debug)]
 struct Known {
+    /// The claim since which no other node is known to have run the task.
     first: Instant,
     last: Instant,
+    /// The length of the journal at the last claim. It grows when another node runs the task.
+    journal: usize,
 }
 
 impl Strangers {
-    /// Returns how long it has been known that the task cannot be run here.
-    fn meet(&self, id: TaskId) -> Duration {
+    /// Notes the claim of a task that cannot be run here, with so many entries in its journal. Returns for how long it has
+    /// been claimed here in vain, as far as no other node has run it meanwhile.
+    fn meet(&self, id: TaskId, journal: usize) -> Duration {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if known.len() >= REMEMBERED {
@@ -53,8 +57,11 @@ impl Strangers {
         if known.len() >= REMEMBERED && !known.contains_key(&id) {
             return Duration::ZERO;
         }
-        let known = known.entry(id).or_insert(Known { first: now, last: now });
-        known.last = now;
+        let known = known.entry(id).or_insert(Known { first: now, last: now, journal });
+        if known.journal != journal || now.duration_since(known.last) >= FORGOTTEN_AFTER {
+            known.first = now;
+        }
+        (known.last, known.journal) = (now, journal);
         now.duration_since(known.first)
     }
 
@@ -67,7 +74,7 @@ impl TaskService {
     /// Whether a task that cannot be run here is left to others, and not yet for so long that it has to end.
     pub(super) fn is_left_to_others(&self, claimed: &Claimed, why: impl FnOnce() -> RpcError) -> bool {
         let id = claimed.lease.id;
-        let known_for = self.strangers.meet(id);
+        let known_for = self.strangers.meet(id, claimed.journal.len());
         let age = claimed.now_ms.saturating_sub(claimed.head.created_ms);
         if known_for >= PATIENCE || u128::from(age) >= self.limits.task_ttl.as_millis() {
             self.strangers.forget(&id);
@@ -114,18 +121,34 @@ mod tests {
             TaskId::from_bytes(id)
         };
         for number in 0..REMEMBERED {
-            assert_eq!(strangers.meet(id(number)), Duration::ZERO);
+            assert_eq!(strangers.meet(id(number), 0), Duration::ZERO);
         }
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(strangers.meet(id(0)), Duration::from_secs(60));
-        assert_eq!(strangers.meet(id(REMEMBERED)), Duration::ZERO);
+        assert_eq!(strangers.meet(id(0), 0), Duration::from_secs(60));
+        assert_eq!(strangers.meet(id(REMEMBERED), 0), Duration::ZERO);
         assert_eq!(strangers.0.lock().unwrap().len(), REMEMBERED, "there is no room");
         tokio::time::advance(FORGOTTEN_AFTER).await;
-        strangers.meet(id(REMEMBERED));
+        strangers.meet(id(REMEMBERED), 0);
         assert_eq!(strangers.0.lock().unwrap().len(), 1, "the others were not seen for long");
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(strangers.meet(id(REMEMBERED)), Duration::from_secs(1));
+        assert_eq!(strangers.meet(id(REMEMBERED), 0), Duration::from_secs(1));
         strangers.forget(&id(REMEMBERED));
-        assert_eq!(strangers.meet(id(REMEMBERED)), Duration::ZERO);
+        assert_eq!(strangers.meet(id(REMEMBERED), 0), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_another_node_has_run_is_met_anew() {
+        let strangers = Strangers::default();
+        let id = TaskId::from_bytes([1; 24]);
+        let later = |time| tokio::time::advance(time);
+        assert_eq!(strangers.meet(id, 1), Duration::ZERO);
+        later(FORGOTTEN_AFTER / 2).await;
+        assert_eq!(strangers.meet(id, 1), FORGOTTEN_AFTER / 2);
+        later(Duration::from_secs(60)).await;
+        assert_eq!(strangers.meet(id, 2), Duration::ZERO, "its journal has grown");
+        later(Duration::from_secs(60)).await;
+        assert_eq!(strangers.meet(id, 2), Duration::from_secs(60));
+        later(FORGOTTEN_AFTER).await;
+        assert_eq!(strangers.meet(id, 2), Duration::ZERO, "another node has had it for an hour");
     }
 }

@@ -37,14 +37,16 @@ use crate::{Bus, Hub, Op, Store, Topic, Wakes};
 pub struct MemoryLimits {
     /// How many tasks are kept, ended ones included. Default 10,000.
     pub tasks: usize,
-    /// How many bytes they have together, with what it takes to keep them. A quarter of it is for tasks that are there
-    /// already: when three quarters are taken, no new ones are. Default 64 MiB.
+    /// The number of bytes that all tasks have together, with what it takes to keep them. A quarter of it is for tasks
+    /// that are there already: when three quarters are taken, no new ones are. Default 64 MiB.
     pub task_bytes: usize,
-    /// How many tasks are kept of one caller, ended ones included. Default a quarter of all.
-    pub caller_tasks: usize,
-    /// How many bytes the tasks of one caller have together, with the same quarter for those that are there already.
-    /// Default 16 MiB.
-    pub caller_task_bytes: usize,
+    /// The number of tasks that are kept of one caller, ended ones included. With `None`, the default, it is a quarter of
+    /// [`tasks`](Self::tasks), or half of them while no other caller has any, so that there is always room for another.
+    pub caller_tasks: Option<usize>,
+    /// The number of bytes that the tasks of one caller have together, with the same quarter for those that are there
+    /// already. With `None`, the default, it is a quarter of [`task_bytes`](Self::task_bytes), or half of them while no
+    /// other caller has tasks.
+    pub caller_task_bytes: Option<usize>,
     /// How many sessions are kept, removed ones included as long as they must not come back. Default 10,000.
     pub sessions: usize,
     /// How many bytes they have together. Default 16 MiB.
@@ -74,8 +76,8 @@ impl Default for MemoryLimits {
         Self {
             tasks: 10_000,
             task_bytes: 64 * 1024 * 1024,
-            caller_tasks: 10_000 / 4,
-            caller_task_bytes: 16 * 1024 * 1024,
+            caller_tasks: None,
+            caller_task_bytes: None,
             sessions: 10_000,
             session_bytes: 16 * 1024 * 1024,
             logs: 65_536,

@@ -64,22 +64,19 @@ impl Lane {
 
     /// Queues the last message, whatever room there is, and refuses any further one.
     pub fn finish(&self, message: Bytes) -> Result<(), Closed> {
-        self.finish_all([message])
+        self.finish_by(|state| state.finish(self.slot, message, None))
     }
 
-    /// Queues the last two messages, whatever room there is, and refuses any further one.
+    /// Queues the answer and, right behind it, a last notification, whatever room there is, and refuses any further
+    /// message.
     pub fn finish_with(&self, message: Bytes, last: Bytes) -> Result<(), Closed> {
-        self.finish_all([message, last])
+        self.finish_by(|state| state.finish(self.slot, message, Some(last)))
     }
 
     /// Queues the last message, whose bytes `charge` has room for already, and refuses any further one.
     #[doc(hidden)]
     pub fn finish_charged(&self, message: Bytes, charge: Charge) -> Result<(), Closed> {
         self.finish_by(|state| state.finish_charged(self.slot, message, charge))
-    }
-
-    fn finish_all<const N: usize>(&self, messages: [Bytes; N]) -> Result<(), Closed> {
-        self.finish_by(|state| state.finish(self.slot, messages))
     }
 
     fn finish_by(

@@ -151,19 +151,23 @@ impl State {
         Ok(None)
     }
 
-    pub(super) fn finish<const N: usize>(
+    /// Queues the answer of a lane and, right behind it, a notification, in whose place nothing else is ever queued: an
+    /// error would answer a request that nobody has made.
+    pub(super) fn finish(
         &mut self,
         lane: usize,
-        messages: [Bytes; N],
+        answer: Bytes,
+        notification: Option<Bytes>,
     ) -> Result<Option<Waker>, Closed> {
         if self.closed || self.lanes[lane].finished {
-            return Err(Closed(messages.into_iter().next().unwrap_or_default()));
+            return Err(Closed(answer));
         }
         self.lanes[lane].finished = true;
-        let mut writer = None;
-        for message in messages {
-            let message = self.add_last(message);
-            writer = self.append(lane, None, message).or(writer);
+        let answer = self.add_last(answer);
+        let mut writer = self.append(lane, None, answer);
+        if let Some(notification) = notification {
+            self.add_bytes(notification.len());
+            writer = self.append(lane, None, notification).or(writer);
         }
         Ok(writer)
     }

@@ -193,6 +193,22 @@ fn a_last_message_without_room_is_replaced_by_a_short_one() {
 }
 
 #[test]
+fn a_notification_behind_an_answer_is_queued_as_it_is() {
+    let notification = || Bytes::from(vec![b'n'; 2 * LIGHT_BYTES]);
+    for room in [0, 2 * LIGHT_BYTES] {
+        let process = Ledger::root(Ceilings { bytes: ("held_bytes", room), ..Ceilings::NONE });
+        let charge = process.empty_charge(Account::AnswerBytes);
+        let queue = FairQueue::charged_or(Limits::default(), charge, |_, _| bytes("an error"));
+        let answer = Bytes::from(vec![b'a'; 2 * LIGHT_BYTES]);
+        queue.lane().finish_with(answer.clone(), notification()).unwrap();
+        assert_eq!(process.used_bytes(), queue.queued_bytes());
+        let answer = if room == 0 { bytes("an error") } else { answer };
+        assert_eq!(drain(&queue), [answer, notification()]);
+        assert_eq!(process.used_bytes(), 0);
+    }
+}
+
+#[test]
 fn a_last_message_that_is_charged_already_takes_the_room_of_its_charge() {
     let process = Ledger::root(Ceilings { bytes: ("held_bytes", 3000), ..Ceilings::NONE });
     let queue =

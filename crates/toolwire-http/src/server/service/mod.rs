@@ -8,13 +8,16 @@ use std::{
     future::{Future, ready},
     net::IpAddr,
     pin::{Pin, pin},
-    sync::{Arc, Once},
+    sync::{Arc, Once, OnceLock},
     task::{Context, Poll},
 };
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use toolwire_protocol::RpcError;
-use toolwire_server::{CallerKey, Extensions, PrincipalKey, Server, engine::EndsAt};
+use toolwire_server::{
+    CallerKey, Extensions, PrincipalKey, Server,
+    engine::{EndsAt, TaskPlace},
+};
 use toolwire_transport::ledger::{Account, Ledger, LimitReached};
 use tower_service::Service;
 
@@ -72,8 +75,8 @@ pub(crate) struct Shared {
     peer: Option<FindPeer>,
     /// Done once a request without a known address has been refused.
     nameless: Once,
-    /// Done once the tasks of the server have been started.
-    begun: Once,
+    /// Set at the first request. While it is held, the end of another place where clients are served ends no task.
+    tasks: OnceLock<TaskPlace>,
     pages: Pages,
     #[cfg(feature = "sse2024")]
     pub(crate) sse2024: super::legacy::Sse2024,
@@ -118,7 +121,7 @@ impl HttpService {
             guard,
             peer,
             nameless: Once::new(),
-            begun: Once::new(),
+            tasks: OnceLock::new(),
             pages,
             server,
             config,
@@ -168,7 +171,7 @@ impl HttpService {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.0.begun.call_once(|| self.0.server.start_tasks());
+        self.0.tasks.get_or_init(|| self.0.server.begin_tasks());
         // Shared from the start: they are large, and would be copied from one future to the next.
         let (mut parts, body) = request.into_parts();
         if let Some(peer) = &self.0.peer

@@ -28,6 +28,8 @@ impl Driven {
     /// Ends the run before its handler is done.
     pub(super) async fn end(mut self, end: End) {
         tracing::debug!(task = ?self.base.run.id, ?end, "a run of a task has ended early");
+        // For the writes that are under way, if this is not known yet.
+        self.base.run.end(end);
         match end {
             End::Lost => self.stop(),
             End::Shutdown if self.base.live => {
@@ -39,11 +41,24 @@ impl Driven {
                 drop(self.base.place.take());
                 // What was begun to be written is finished: whether it counts is for the store to say.
                 if self.flush().await.is_ok() {
-                    let _ = self.persist(Advance::Release).await;
-                    self.base.service.ready.notify_one();
+                    self.release().await;
                 }
             }
         }
+    }
+
+    /// Gives the task back, which needs no room in the store.
+    pub(super) async fn release(&mut self) {
+        drop(self.base.place.take());
+        // If it cannot be given back, another run begins when the lease is over.
+        let _ = self.persist(Advance::Release).await;
+        self.base.service.ready.notify_one();
+    }
+
+    /// Whether the task is given back because what its run came to had no room when the run had to end. A live one
+    /// cannot be run again.
+    pub(super) fn gives_way(&self, error: &StoreError) -> bool {
+        matches!(error, StoreError::Full(_)) && !self.base.live && self.base.run.has_end()
     }
 
     /// Ends the task because its run cannot wait, unless it is lost.
@@ -69,6 +84,7 @@ impl Driven {
         let finish = self.finished(result);
         match self.persist(Advance::Finish(finish)).await {
             Ok(_) | Err(StoreError::Lost) => {}
+            Err(error) if self.gives_way(&error) => self.release().await,
             Err(error) => {
                 // The result is too large, or there was no room for it for as long as a run may take.
                 let error = RpcError::internal(format!("the result of the task cannot be stored: {error}"));

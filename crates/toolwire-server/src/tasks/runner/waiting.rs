@@ -1,6 +1,10 @@
 //! The waits of a run: put aside until what it waits for is there, or held in memory.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::time::{Instant, sleep};
 use toolwire_protocol::{
@@ -30,6 +34,32 @@ struct HeldQuestion {
     key: String,
     wire: String,
     digest: String,
+}
+
+/// The answers of the lease that have been looked at. All of them come at each look, in order, and opening them takes time.
+#[derive(Default)]
+pub(super) struct Seen {
+    count: usize,
+    /// A hash of the last one: in a store that has lost some of them, others take their places.
+    last: u64,
+}
+
+impl Seen {
+    /// Returns the answers that have not been looked at, or all if those before are not what they were.
+    fn new_of<'a>(&mut self, answers: &'a [RawJson]) -> &'a [RawJson] {
+        let hash = |at: usize| {
+            let mut hasher = DefaultHasher::new();
+            answers.get(at)?.text().hash(&mut hasher);
+            Some(hasher.finish())
+        };
+        let are_there = self.count.checked_sub(1).and_then(hash) == Some(self.last);
+        let from = if are_there { self.count } else { 0 };
+        *self = Self {
+            count: answers.len(),
+            last: answers.len().checked_sub(1).and_then(hash).unwrap_or_default(),
+        };
+        answers.get(from..).unwrap_or_default()
+    }
 }
 
 impl Driven {
@@ -100,6 +130,7 @@ impl Driven {
                 // Answers may have come before the questions were put.
                 self.base.service.ready.notify_one();
             }
+            Err(error) if self.gives_way(&error) => self.release().await,
             Err(error) => self.finish_unless_lost(Unable::Store(error)).await,
         }
     }
@@ -157,10 +188,10 @@ impl Driven {
         };
         let Some(held) = &mut self.held else { return Ok(()) };
         let mut given = false;
-        for answer in answers {
-            let Ok(entry) = self.base.vault.open_entry(&answer) else { continue };
+        for answer in self.seen.new_of(&answers) {
+            let Ok(entry) = self.base.vault.open_entry(answer) else { continue };
             let Entry::Answer { wire, reply } = &entry else { continue };
-            // What was given to the handler before, or is no longer asked, is among the answers as well.
+            // What is no longer asked is among the answers as well.
             let Some(at) = held.questions.iter().position(|question| question.wire == *wire) else {
                 continue;
             };
@@ -199,6 +230,11 @@ pub(super) enum Unable {
 }
 
 impl Unable {
+    /// Whether the store has no room.
+    pub(super) const fn is_for_room(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Full(_)))
+    }
+
     pub(super) fn rpc_error(&self) -> RpcError {
         match self {
             Self::Store(error) => {
@@ -210,5 +246,27 @@ impl Unable {
                 RpcError::internal("too many tasks wait in the memory of this process (limit live_tasks)")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(texts: &[&str]) -> Vec<RawJson> {
+        texts.iter().map(|text| RawJson::of(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn answers_are_looked_at_once_unless_the_store_has_lost_some() {
+        let mut seen = Seen::default();
+        let mut new = |texts: &[&str]| seen.new_of(&answers(texts)).len();
+        assert_eq!(new(&[]), 0);
+        assert_eq!(new(&["a"]), 1);
+        assert_eq!(new(&["a"]), 0);
+        assert_eq!(new(&["a", "b", "c"]), 2);
+        assert_eq!(new(&["a", "b", "d"]), 3, "c is lost, and d has come in its place");
+        assert_eq!(new(&["a"]), 1);
+        assert_eq!(new(&["a", "b"]), 1);
     }
 }

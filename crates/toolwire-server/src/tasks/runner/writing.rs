@@ -138,13 +138,14 @@ impl Driven {
     }
 
     /// Writes, and tries again until the outcome is known: what counts is the fence, not the time. A store that has no
-    /// room may have some later, and what was done must not be lost for that.
+    /// room may have some later, and what was done must not be lost for that, unless the run has to end.
     pub(super) fn persist(
         &mut self,
         step: Advance,
     ) -> impl Future<Output = Result<u64, StoreError>> + Send + use<> {
         self.n += 1;
         let (service, lease, n) = (Arc::clone(&self.base.service), self.base.lease, self.n);
+        let run = Arc::clone(&self.base.run);
         let until = self.persists_until(&step);
         async move {
             let mut pause = FIRST_PAUSE;
@@ -152,6 +153,8 @@ impl Driven {
             loop {
                 let store: &Arc<dyn TaskStore> = service.tasks();
                 match service.ask(store.advance(&lease, n, step.clone())).await {
+                    // A store that has no room has refused for certain, so a run that has to end does not wait for it.
+                    Err(StoreError::Full(why)) if run.has_end() => return Err(StoreError::Full(why)),
                     Err(error) if may_pass(&error, &step) && Instant::now() < until => {
                         if !error.is_unavailable() && !std::mem::replace(&mut was_full, true) {
                             tracing::warn!(task = ?lease.id, %error, "a write of a task waits for room");

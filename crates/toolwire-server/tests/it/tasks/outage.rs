@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use toolwire_server::{Context, Progress, TaskPolicy, tool};
 use toolwire_store::{Claim, NodeId, Token};
+use toolwire_transport::ledger::Account;
 
 use super::{
     durable::stored,
@@ -57,6 +58,49 @@ async fn after_a_long_outage_no_node_takes_what_another_one_still_runs() {
         assert!(told(&ended).starts_with("run"), "what was done was thrown away: {ended:?}");
     }
     assert_eq!((lives.get(), results.get()), (2, 2), "everything has had one run");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_free_places_leaves_others_their_time_after_an_outage_as_well() {
+    let bench = Bench::new();
+    let (full, slower) = (Tap::to(&bench), Tap::to(&bench));
+    let (fills, works) = (Count::default(), Count::default());
+    let node = |tap: &Tap, places| {
+        tap.node(&bench)
+            .limits(limits(|limits| limits.task_runs = places))
+            .tool(takes("fills", seconds(20), &fills, TaskPolicy::optional().live()))
+            .tool(takes("work", seconds(60), &works, TaskPolicy::optional().live()))
+            .build()
+            .unwrap()
+    };
+    let (first, second) = (node(&full, 1), node(&slower, 8));
+    let filled = Modern::connect(&first).start("fills").await;
+    let id = Modern::connect(&second).start("work").await;
+    full.all(Fate::Fails);
+    slower.all(Fate::Fails);
+    tokio::time::sleep(seconds(40)).await;
+    // What fills the node is done, and its place is free once that is written.
+    full.all(Fate::Done);
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(told(&bench.view(filled).await.unwrap()), "run 1");
+    slower.all(Fate::Done);
+    assert_eq!(told(&bench.ended(id).await), "run 1", "it was taken from a node that still runs it");
+    assert_eq!(works.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_does_not_claim_at_each_connection() {
+    let bench = Bench::new();
+    let tap = Tap::to(&bench);
+    let route = takes("work", seconds(1), &Count::default(), TaskPolicy::optional());
+    let server = tap.node(&bench).tool(route).build().unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..100 {
+        clients.push(Modern::connect(&server));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let claims = tap.calls("claim");
+    assert!((1..=2).contains(&claims), "{claims} claims for 100 connections in 100 ms");
 }
 
 #[tokio::test(start_paused = true)]
@@ -312,4 +356,48 @@ impl toolwire_store::Bus for GapBus {
     fn listen(&self) -> toolwire_store::Wakes {
         self.0.listen()
     }
+}
+
+/// The next question of a task to its client.
+async fn question(wire: &mut Wire) -> Value {
+    loop {
+        let message = wire.receive().await;
+        if message["method"] == "elicitation/create" {
+            return message["id"].clone();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_asked_again_if_too_many_answers_are_refused_at_once() {
+    let bench = Bench::new();
+    let tap = Tap::to(&bench);
+    let work = |cx: Context| async move { cx.elicit::<Name>("?").key("n").accepted().await.unwrap().name };
+    let limits = limits(|limits| limits.held_bytes = 1024 * 1024);
+    let route = tool("work", work).task(TaskPolicy::optional());
+    let server = tap.node(&bench).limits(limits).tool(route).build().unwrap();
+    let mut wire = Wire::connect_as(&server, Some(ada()));
+    wire.handshake("2025-11-25", json!({"elicitation": {}})).await;
+    let id = task_id(&ask(&mut wire, &core_call("work", json!({}))).await);
+    wire.send(&request("result", "tasks/result", json!({"taskId": id.to_string()}))).await;
+    let asked = question(&mut wire).await;
+
+    // There is no room for any answer, and to store the errors in their place takes its time.
+    let free = server.limits().held_bytes - server.ledger().used_bytes();
+    let held = server.ledger().charge(Account::RequestBytes, free - 500).unwrap();
+    tap.plan(|name| if name == "view" { Fate::Takes(seconds(4)) } else { Fate::Done });
+    let answer = |id: &Value, name: &str| {
+        let content = json!({"action": "accept", "content": {"name": name}});
+        json!({"jsonrpc": "2.0", "id": id, "result": content})
+    };
+    for number in 0..64 {
+        wire.send(&answer(&json!(format!("t:{id}:x-{number}:other")), "none")).await;
+    }
+    wire.send(&answer(&asked, "lost")).await;
+    let again = question(&mut wire).await;
+    assert_ne!(again, asked);
+    tap.all(Fate::Done);
+    drop(held);
+    wire.send(&answer(&again, "one")).await;
+    assert_eq!(told(&bench.ended(id).await), "one");
 }

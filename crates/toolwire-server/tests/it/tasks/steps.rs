@@ -279,7 +279,10 @@ async fn what_was_done_waits_for_room_in_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_waits_for_room_no_longer_than_a_run_may_take() {
-    let memory = MemoryStore::new(MemoryLimits { task_bytes: 100_000, ..MemoryLimits::default() });
+    // Without a share, beyond which nothing waits.
+    let caller_task_bytes = Some(usize::MAX);
+    let limits = MemoryLimits { task_bytes: 100_000, caller_task_bytes, ..MemoryLimits::default() };
+    let memory = MemoryStore::new(limits);
     let bench = Bench { store: memory.store(), memory };
     let policy = TaskPolicy::optional().run_time(seconds(60));
     let work = |cx: Context| async move {

@@ -63,6 +63,14 @@ async fn a_node_with_keys_leaves_what_is_not_sealed_to_nodes_without() {
     assert!(began.elapsed() < seconds(1000), "{:?}", began.elapsed());
 }
 
+/// Lets so many seconds pass, with claims at least twice an hour.
+async fn pass(time: u64) {
+    for _ in 0..time / 900 {
+        tokio::time::advance(seconds(600)).await;
+        tokio::time::sleep(seconds(300)).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_no_node_can_open_fails_after_a_day() {
     let bench = Bench::new();
@@ -73,13 +81,41 @@ async fn what_no_node_can_open_fails_after_a_day() {
     let sealing = bench.builder().state_keys(keys([NEW])).tool(route).build().unwrap();
     let _serving = Wire::connect(&sealing);
     tokio::time::sleep(seconds(300)).await;
-    tokio::time::advance(seconds(DAY - 900)).await;
-    tokio::time::sleep(seconds(300)).await;
+    pass(DAY - 900).await;
     assert!(!bench.view(id).await.unwrap().head.status.is_terminal());
-    tokio::time::advance(seconds(900)).await;
-    tokio::time::sleep(seconds(300)).await;
+    pass(1800).await;
     let view = bench.view(id).await.unwrap();
     assert_eq!(view.head.status, TaskStatus::Failed, "{view:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_other_nodes_run_does_not_fail_where_it_was_met_a_day_ago() {
+    let bench = Bench::new();
+    let work = |cx: Context| async move {
+        let name = cx.elicit::<Name>("Name?").key("n").accepted().await.unwrap().name;
+        cx.sleep("t", seconds(DAY + 3600)).await.unwrap();
+        name
+    };
+    let route = || tool("work", work).task(TaskPolicy::optional());
+    let plain = || bench.builder().tool(route()).build().unwrap();
+    let id = left_by(&bench, plain()).await;
+    bench.answer(id, "n", json!({"name": "x"})).await;
+    let sealing = bench.builder().state_keys(keys([NEW])).tool(route()).build().unwrap();
+    let _serving = Wire::connect(&sealing);
+    tokio::time::sleep(seconds(10)).await;
+    let other = plain();
+    let serving = Wire::connect(&other);
+    tokio::time::sleep(seconds(600)).await;
+    assert!(!bench.view(id).await.unwrap().head.status.is_terminal(), "it sleeps for a day");
+    drop(serving);
+    other.shutdown();
+    tokio::time::advance(seconds(DAY + 3600)).await;
+    tokio::time::sleep(seconds(300)).await;
+    let view = bench.view(id).await.unwrap();
+    assert!(!view.head.status.is_terminal(), "it was claimed, and is left to others: {view:?}");
+    let other = plain();
+    let _serving = Wire::connect(&other);
+    assert_eq!(told(&bench.ended(id).await), "x");
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,11 +234,12 @@ async fn an_answer_that_is_too_large_is_refused_for_that_reason() {
     assert_eq!(told_by(&mut client, id, &bench).await, "server x 1");
 }
 
-/// A task that is stored with this in its extensions.
-async fn carrying<T>(bench: &Bench, carried: Value) -> TaskId {
+/// Returns a task that is stored with this in its extensions.
+async fn carrying<T>(bench: &Bench, carried: Value, live: bool) -> TaskId {
     let params = json!({"name": "work", "arguments": {}});
     let mut request = TaskRequest::new("work", Version::V2026_07_28, RawJson::from(&params));
     request.carried = RawJson::from(&json!({std::any::type_name::<T>(): carried}));
+    request.live = live;
     let id = TaskId::from_bytes([9; 24]);
     bench.tasks().create(NewTask::new(id, owner(), Quota::from_bytes([0; 32]), request)).await.unwrap();
     id
@@ -220,13 +257,24 @@ async fn what_is_carried_in_another_form_is_left_to_the_nodes_that_know_it() {
         bench.builder().carry::<Tenant>().tool(tool("work", || async { "ran" }).task(TaskPolicy::optional()));
     let server = server.build().unwrap();
     let _serving = Wire::connect(&server);
-    let id = carrying::<Tenant>(&bench, json!({"name": "of a newer version"})).await;
+    let id = carrying::<Tenant>(&bench, json!({"name": "of a newer version"}), false).await;
     tokio::time::sleep(seconds(1000)).await;
     assert!(!bench.view(id).await.unwrap().head.status.is_terminal());
-    tokio::time::advance(seconds(DAY)).await;
-    tokio::time::sleep(seconds(300)).await;
+    pass(DAY).await;
     let view = bench.view(id).await.unwrap();
     assert!(told(&view).contains("what was carried"), "{view:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_task_that_cannot_be_run_here_fails_at_once_for_its_true_reason() {
+    let bench = Bench::new();
+    let route = tool("work", || async { "ran" }).task(TaskPolicy::optional().live());
+    let server = bench.builder().carry::<Tenant>().tool(route).build().unwrap();
+    let _serving = Wire::connect(&server);
+    let id = carrying::<Tenant>(&bench, json!({"name": "of a newer version"}), true).await;
+    tokio::time::sleep(seconds(300)).await;
+    let view = bench.view(id).await.unwrap();
+    assert!(told(&view).contains("what was carried"), "its only claim is used: {view:?}");
 }
 
 #[derive(Clone, Serialize)]
@@ -247,7 +295,7 @@ async fn a_task_whose_reading_panics_is_given_up() {
         .tool(tool("work", || async { "ran" }).task(TaskPolicy::optional()));
     let server = server.build().unwrap();
     let _serving = Wire::connect(&server);
-    let id = carrying::<Fragile>(&bench, json!(null)).await;
+    let id = carrying::<Fragile>(&bench, json!(null), false).await;
     tokio::time::sleep(seconds(1000)).await;
     let view = bench.view(id).await.unwrap();
     assert_eq!(told(&view), "stopped after 5 attempts without progress");

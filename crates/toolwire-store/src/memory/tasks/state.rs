@@ -41,6 +41,12 @@ const fn for_new(bytes: usize) -> usize {
     bytes - bytes / 4
 }
 
+/// Returns the part of a limit that one quota may have. Half of it is left to others even while there are none: what they
+/// bring must have room at once, and what is kept may stay for a day.
+fn share_of(all: usize, given: Option<usize>, has_others: bool) -> usize {
+    given.unwrap_or_else(|| (all / if has_others { 4 } else { 2 }).max(1))
+}
+
 #[derive(Clone, Debug)]
 struct Stored {
     record: Record,
@@ -122,13 +128,15 @@ impl State {
         if share.open >= limit {
             return Err(StoreError::Full("open tasks of this caller"));
         }
-        if share.tasks >= limits.caller_tasks {
+        let others = self.has_others(&record.quota);
+        if share.tasks >= share_of(limits.tasks, limits.caller_tasks, others) {
             return Err(StoreError::Full("tasks of this caller in memory"));
         }
         if self.tasks.len() >= limits.tasks {
             return Err(StoreError::Full("tasks in memory"));
         }
-        let most = (for_new(limits.task_bytes), for_new(limits.caller_task_bytes));
+        let of_caller = share_of(limits.task_bytes, limits.caller_task_bytes, others);
+        let most = (for_new(limits.task_bytes), for_new(of_caller));
         self.has_bytes(&record.quota, record.weight(), most)
     }
 
@@ -142,7 +150,8 @@ impl State {
         if more == 0 {
             return Ok(());
         }
-        self.has_bytes(quota, more, (limits.task_bytes, limits.caller_task_bytes))
+        let of_caller = share_of(limits.task_bytes, limits.caller_task_bytes, self.has_others(quota));
+        self.has_bytes(quota, more, (limits.task_bytes, of_caller))
     }
 
     /// Whether the tasks of this quota stay within its share when one of them becomes so much heavier. Beyond it, a run
@@ -153,7 +162,7 @@ impl State {
         more: usize,
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
-        let limit = limits.caller_task_bytes;
+        let limit = share_of(limits.task_bytes, limits.caller_task_bytes, self.has_others(quota));
         if more > 0 && self.share(quota).bytes.saturating_add(more) > limit {
             return Err(StoreError::TooLarge { what: "what the tasks of this caller take together", limit });
         }
@@ -173,6 +182,11 @@ impl State {
             return Err(StoreError::Full("bytes of tasks in memory"));
         }
         Ok(())
+    }
+
+    /// Returns whether tasks of other quotas are kept.
+    fn has_others(&self, quota: &Quota) -> bool {
+        self.shares.len() > usize::from(self.shares.contains_key(quota))
     }
 
     fn share(&self, quota: &Quota) -> Share {

@@ -28,8 +28,10 @@ fn task(number: u32) -> NewTask {
     task
 }
 
+/// Limits without shares.
 fn limits(tasks: usize, task_bytes: usize) -> MemoryLimits {
-    MemoryLimits { tasks, task_bytes, ..MemoryLimits::default() }
+    let (caller_tasks, caller_task_bytes) = (Some(tasks), Some(task_bytes));
+    MemoryLimits { tasks, task_bytes, caller_tasks, caller_task_bytes, ..MemoryLimits::default() }
 }
 
 fn is_full<T>(result: &Result<T, StoreError>) -> bool {
@@ -128,7 +130,7 @@ async fn a_store_that_lost_its_last_writes_never_takes_the_same_lease_for_anothe
 
 #[tokio::test(start_paused = true)]
 async fn a_run_does_not_wait_for_room_in_the_share_of_its_caller() {
-    let store = MemoryTasks::new(MemoryLimits { caller_task_bytes: 10_000, ..limits(100, 20_000) });
+    let store = MemoryTasks::new(MemoryLimits { caller_task_bytes: Some(10_000), ..limits(100, 20_000) });
     let lease = store.create(task(1)).await.unwrap().lease.unwrap();
     let other = store.create(task(2)).await.unwrap().lease.unwrap();
     let record = |bytes| Advance::Record(vec![text(bytes)]);

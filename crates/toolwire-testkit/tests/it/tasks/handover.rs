@@ -6,10 +6,17 @@ use serde_json::json;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::JoinHandle,
     time::timeout,
 };
 use toolwire_http::server::HttpService;
+use toolwire_server::{Extensions, Principal};
 use toolwire_store::Store;
+use toolwire_testkit::AnyDuplex;
+use toolwire_transport::{
+    Duplex,
+    memory::{self, Memory},
+};
 use tower_service::Service;
 
 use super::*;
@@ -86,4 +93,64 @@ fn an_endpoint_that_was_made_outside_of_a_runtime_works_on_tasks_from_its_first_
         mounted.call(request).await.unwrap();
         assert_eq!(attempt(&mut runs).await, 1);
     });
+}
+
+/// Standard input and output, as far as a server can tell.
+struct Stdio(Memory);
+
+impl Duplex for Stdio {
+    type Source = <Memory as Duplex>::Source;
+    type Sink = <Memory as Duplex>::Sink;
+
+    fn split(self) -> (Self::Source, Self::Sink) {
+        self.0.split()
+    }
+
+    fn ends_process(&self) -> bool {
+        true
+    }
+}
+
+/// Serves a client over a transport that is made of this end of a connection.
+async fn client<D: Duplex>(server: &Server, over: impl FnOnce(Memory) -> D) -> (Wire, JoinHandle<()>) {
+    let (ours, theirs) = memory::pair();
+    let (server, transport) = (server.clone(), over(theirs));
+    let mut extensions = Extensions::default();
+    extensions.insert(Principal::new("ada"));
+    let serving = tokio::spawn(async move { server.serve_with(transport, extensions).await.unwrap() });
+    let builder = Wire::builder(EXTENSION).capabilities(capabilities(EXTENSION));
+    (builder.over(AnyDuplex::new(ours)).await, serving)
+}
+
+/// Runs a task over standard input and output until the input ends. Returns the status that the task has then.
+async fn status_after_the_input(server: &Server, runs: &mut UnboundedReceiver<u32>) -> Value {
+    let (mut wire, serving) = client(server, Stdio).await;
+    let task = start(&mut wire, "work", json!({})).await;
+    assert_eq!(attempt(runs).await, 1);
+    wire.close().await;
+    serving.await.unwrap();
+    let (mut other, serving) = client(server, |end| end).await;
+    let status = other.request("tasks/get", id(&task)).await.result()["status"].clone();
+    other.close().await;
+    serving.await.unwrap();
+    status
+}
+
+#[tokio::test]
+async fn the_end_of_standard_input_ends_no_task_while_a_mounted_endpoint_is_in_use() {
+    let (begun, mut runs) = unbounded_channel();
+    let work = move |cx: Context| {
+        begun.send(cx.attempt()).unwrap();
+        waits()
+    };
+    let route = tool("work", work).task(TaskPolicy::optional().live());
+    let server = Server::builder("tasks", "1.0").tool(route).build().unwrap();
+    let mut mounted = HttpService::new(server.clone());
+    let request = http::Request::get("/nowhere").body(http_body_util::Empty::<&[u8]>::new()).unwrap();
+    mounted.call(request).await.unwrap();
+    let status = status_after_the_input(&server, &mut runs).await;
+    assert_eq!(status, "working", "others may be of clients over HTTP");
+    drop(mounted);
+    let status = status_after_the_input(&server, &mut runs).await;
+    assert_eq!(status, "failed", "the process ends");
 }
