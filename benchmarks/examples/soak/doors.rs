@@ -7,18 +7,18 @@ pub(crate) const CERTIFICATE: &[u8] =
     include_bytes!("../../../crates/toolwire-http/tests/it/tls/certificate.pem");
 pub(crate) const KEY: &[u8] = include_bytes!("../../../crates/toolwire-http/tests/it/tls/key.pem");
 
-/// Where each endpoint is.
+/// The address of each endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Doors {
-    /// HTTP with every transport.
+    /// The URL of HTTP with every transport.
     pub(crate) plain: String,
-    /// The same transports with limits that a few clients reach.
+    /// The URL of all transports with limits that a few clients reach.
     pub(crate) crowded: String,
-    /// The same transports over TLS.
+    /// The URL of all transports over TLS.
     pub(crate) tls: String,
-    /// A service that axum serves.
+    /// The URL of a service that axum serves.
     pub(crate) mounted: String,
-    /// A unix socket.
+    /// The path of a unix socket.
     pub(crate) unix: String,
 }
 

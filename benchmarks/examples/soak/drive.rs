@@ -25,7 +25,7 @@ use crate::{
 
 /// How many callers there are at any time.
 const CALLERS: u64 = 24;
-/// How many clients come at once where the limits are small.
+/// The number of clients that connect at once to the endpoint with small limits.
 const CROWD: u64 = 6;
 /// How long one visit may take. A server that hangs fails the run.
 const VISIT: Duration = Duration::from_mins(1);
@@ -115,7 +115,7 @@ async fn visit(doors: &Doors, chance: &mut Chance, counts: &Counts) -> Result<()
     talk(client, chance, counts).await
 }
 
-/// Comes with more clients than are let in. Some are refused; those that are not are answered rightly.
+/// Connects more clients than the limits admit. Some are refused; the others get correct answers.
 async fn crowd(url: &str, chance: &mut Chance, counts: &Counts) -> Result<()> {
     let mut clients = JoinSet::new();
     for _ in 0..CROWD {

@@ -72,7 +72,7 @@ struct Try {
     new_since: Option<u64>,
     /// The nonce that the server asked for the last time.
     nonce: Option<String>,
-    /// How its last proof was dated. Other requests may have changed that for all later ones meanwhile.
+    /// The clock difference that its last proof was signed with. Other requests may have changed the shared one since.
     skew: Skew,
     /// True if a proof for this token was refused, so that the clock of the server was looked at.
     redated: bool,

@@ -82,7 +82,7 @@ impl OAuth {
     }
 
     /// Creates a builder of a client that requests tokens for itself, without a user. Only `issuer`, written exactly as
-    /// it identifies itself, receives what the client authenticates with, whichever issuer a server names.
+    /// it identifies itself, receives the client's credentials, even if a server names another one.
     pub fn client_credentials(issuer: &str, client: ClientId, proof: impl Into<ClientProof>) -> OAuthBuilder {
         let client = match proof.into() {
             ClientProof::Secret(secret) => client.secret(secret),
@@ -93,7 +93,7 @@ impl OAuth {
 
     /// Creates a builder of a client that requests tokens with a token of the platform it runs on (RFC 7523).
     /// `assertion` is called for each request, with the audience that the platform's token has to be for. Only `issuer`,
-    /// written exactly as it identifies itself, receives that token, whichever issuer a server names.
+    /// written exactly as it identifies itself, receives that token, even if a server names another one.
     pub fn workload<F, R, E>(issuer: &str, client: ClientId, assertion: F) -> OAuthBuilder
     where
         F: Fn(Audience) -> R + Send + Sync + 'static,
@@ -105,7 +105,7 @@ impl OAuth {
 
     /// Creates a builder of a client that requests tokens with the ID token of a login at the company's identity
     /// provider. `id_token` is called for each request, and its token goes to the identity provider alone; only `issuer`
-    /// receives what the client authenticates with, whichever issuer a server names.
+    /// receives the client's credentials, even if a server names another one.
     pub fn enterprise<F, R, E>(idp: Idp, id_token: F, issuer: &str, client: ClientId) -> OAuthBuilder
     where
         F: Fn() -> R + Send + Sync + 'static,

@@ -178,6 +178,7 @@ impl Server {
             .get_or_init(|| async {
                 let logouts = self.logouts();
                 if let Stored::Credential(credential, generation) = self.stored().await {
+                    // Refused only after a logout, which leaves nothing to use.
                     let _ = self.adopt(*credential, generation, true, Origin::Store, logouts);
                 }
             })

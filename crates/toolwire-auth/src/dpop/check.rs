@@ -195,8 +195,8 @@ impl Proved {
         self.stale_nonce
     }
 
-    /// Takes the proof, once, for whoever the token stands for: a store has no room for more than a share of each. Not for
-    /// the key of the proof, of which anybody makes as many as they like.
+    /// Takes the proof once, and counts it for the principal of the token, who has a limited share of the store. It is not
+    /// counted by key, because a client can make any number of keys.
     ///
     /// # Errors
     /// When it was taken before, or cannot be remembered. Only the first is a fault of the proof.

@@ -26,8 +26,8 @@ pub enum Identity {
 /// Chooses: a configured client of this issuer, the document if the issuer takes documents, a stored registration that
 /// still fits, a new registration. Never a new one where the application has given a client for this issuer.
 ///
-/// The server named the issuer, and a server may be anybody's: only the issuer of a client receives what that client
-/// authenticates with, and only the issuers of configured clients receive assertions.
+/// The server named the issuer, and servers are not trusted: only the issuer of a client receives that client's
+/// credentials, and only the issuers of configured clients receive assertions.
 pub fn choose(plan: &Plan, metadata: &ServerMetadata, now: SystemTime) -> Result<Identity, AuthError> {
     let of_issuer = |client: &&ClientId| {
         plan.settings.issuer_of(client).is_some_and(|issuer| plan.means(issuer, &metadata.issuer))
@@ -115,7 +115,7 @@ pub fn recorded(plan: &Plan, registration: &Registration) -> Client {
     }
 }
 
-/// The error of a configuration with a client that would authenticate at whichever issuer a server names.
+/// Returns the error of a configuration in which a client would authenticate at any issuer that a server names.
 pub(crate) fn without_issuer(settings: &Settings, asks_a_person: bool) -> Option<AuthError> {
     let unsafe_client = |client: &&ClientId| {
         settings.issuer_of(client).is_none() && (client.authenticates() || !asks_a_person)

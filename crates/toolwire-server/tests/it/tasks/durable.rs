@@ -1,134 +1,15 @@
 //! Tasks that outlive those who run them.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Mutex;
 
 use toolwire_protocol::Version;
 use toolwire_server::{AskError, Context, StateKeys, TaskPolicy, tool};
-use toolwire_store::{
-    Advance, Cancelled, Claim, Claimed, Created, Lease, NewTask, NodeId, Op, Renewed, StoreError, TaskHead,
-    TaskNote, Token,
+use toolwire_store::{Claim, NewTask, NodeId, Token};
+
+use super::{
+    tap::{Fate, Tap},
+    *,
 };
-
-use super::*;
-
-/// A way to a store that can be cut.
-#[derive(Clone, Debug)]
-pub(super) struct Cable {
-    store: Arc<dyn TaskStore>,
-    trouble: Arc<Mutex<Trouble>>,
-}
-
-/// What is wrong with a cable.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Trouble {
-    #[default]
-    None,
-    Cut,
-    Slow(Duration),
-    /// What is written is written, but every third reply does not come.
-    LosesReplies,
-    /// There is no room for what runs write. Giving a task back needs none.
-    Full,
-}
-
-impl Cable {
-    pub(super) fn to(bench: &Bench) -> Self {
-        Self { store: bench.memory.tasks().clone(), trouble: Arc::default() }
-    }
-
-    pub(super) fn make(&self, trouble: Trouble) {
-        *self.trouble.lock().unwrap() = trouble;
-    }
-
-    fn cut(&self, cut: bool) {
-        self.make(if cut { Trouble::Cut } else { Trouble::None });
-    }
-
-    fn pass<'a, T: Send + 'a>(
-        &'a self,
-        op: impl FnOnce(&'a dyn TaskStore) -> Op<'a, T> + Send + 'a,
-    ) -> Op<'a, T> {
-        static CALLS: AtomicUsize = AtomicUsize::new(0);
-        Box::pin(async move {
-            let trouble = *self.trouble.lock().unwrap();
-            match trouble {
-                Trouble::None | Trouble::Full => op(&*self.store).await,
-                Trouble::Cut => Err(StoreError::unavailable("the cable is cut")),
-                Trouble::Slow(time) => {
-                    tokio::time::sleep(time / 2).await;
-                    let done = op(&*self.store).await;
-                    tokio::time::sleep(time / 2).await;
-                    done
-                }
-                Trouble::LosesReplies => {
-                    let done = op(&*self.store).await;
-                    if CALLS.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
-                        return Err(StoreError::unavailable("the reply was lost"));
-                    }
-                    done
-                }
-            }
-        })
-    }
-}
-
-impl TaskStore for Cable {
-    fn create(&self, task: NewTask) -> Op<'_, Created> {
-        self.pass(|store| store.create(task))
-    }
-    fn view<'a>(&'a self, owner: &'a Owner, id: &'a TaskId) -> Op<'a, Option<TaskView>> {
-        self.pass(move |store| store.view(owner, id))
-    }
-    fn list<'a>(
-        &'a self,
-        owner: &'a Owner,
-        after: Option<(u64, &'a TaskId)>,
-        limit: usize,
-    ) -> Op<'a, Vec<TaskHead>> {
-        self.pass(move |store| store.list(owner, after, limit))
-    }
-    fn revs<'a>(&'a self, ids: &'a [TaskId]) -> Op<'a, Vec<Option<u64>>> {
-        self.pass(move |store| store.revs(ids))
-    }
-    fn claim<'a>(&'a self, claim: &'a Claim) -> Op<'a, Vec<Claimed>> {
-        self.pass(move |store| store.claim(claim))
-    }
-    fn renew<'a>(&'a self, leases: &'a [Lease], lease: Duration) -> Op<'a, Renewed> {
-        self.pass(move |store| store.renew(leases, lease))
-    }
-    fn advance<'a>(&'a self, lease: &'a Lease, n: u64, step: Advance) -> Op<'a, u64> {
-        let needs_room = !matches!(step, Advance::Release);
-        if needs_room && matches!(*self.trouble.lock().unwrap(), Trouble::Full) {
-            return Box::pin(async { Err(StoreError::Full("bytes of tests")) });
-        }
-        self.pass(move |store| store.advance(lease, n, step))
-    }
-    fn answers<'a>(&'a self, lease: &'a Lease) -> Op<'a, Vec<toolwire_store::Entry>> {
-        self.pass(move |store| store.answers(lease))
-    }
-    fn answer<'a>(
-        &'a self,
-        owner: &'a Owner,
-        id: &'a TaskId,
-        answers: Vec<Answer>,
-    ) -> Op<'a, Option<Answered>> {
-        self.pass(move |store| store.answer(owner, id, answers))
-    }
-    fn cancel<'a>(&'a self, owner: &'a Owner, id: &'a TaskId, why: TaskNote) -> Op<'a, Option<Cancelled>> {
-        self.pass(move |store| store.cancel(owner, id, why))
-    }
-    fn sweep(&self, limit: usize) -> Op<'_, usize> {
-        self.pass(move |store| store.sweep(limit))
-    }
-}
-
-/// A server that reaches the store by this cable.
-pub(super) fn node(bench: &Bench, cable: &Cable) -> ServerBuilder {
-    Server::builder("t", "1").store(bench.store.clone().with_tasks(Arc::new(cable.clone())))
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_cut_off_stops_and_another_one_goes_on() {
@@ -153,22 +34,21 @@ async fn a_node_that_is_cut_off_stops_and_another_one_goes_on() {
             }
         }
     };
-    let cable = Cable::to(&bench);
-    let first =
-        node(&bench, &cable).tool(tool("work", work("a")).task(TaskPolicy::optional())).build().unwrap();
+    let tap = Tap::to(&bench);
+    let first = tap.node(&bench).tool(tool("work", work("a")).task(TaskPolicy::optional())).build().unwrap();
     let mut client = Modern::connect(&first);
     let id = client.start("work").await;
     tokio::time::sleep(seconds(1)).await;
     let second = bench.builder().tool(tool("work", work("b")).task(TaskPolicy::optional())).build().unwrap();
     let _serving = Wire::connect(&second);
-    cable.cut(true);
+    tap.all(Fate::Fails);
     let cut = tokio::time::Instant::now();
     let ended = bench.ended(id).await;
     assert_eq!(told(&ended), "b 1 2", "recording a step was progress, so it is a first attempt again");
     let took = cut.elapsed().as_secs();
     assert!((44..=52).contains(&took), "within a lease and a second, and then the work: {took}");
     assert_eq!(*ledger.lock().unwrap(), ["one a", "two b"], "what was recorded was not done again");
-    cable.cut(false);
+    tap.all(Fate::Done);
     tokio::time::sleep(seconds(60)).await;
     assert_eq!(told(&bench.ended(id).await), "b 1 2");
 }
@@ -186,8 +66,9 @@ async fn a_store_that_is_away_for_a_moment_costs_nothing() {
             "done"
         }
     };
-    let cable = Cable::to(&bench);
-    let server = node(&bench, &cable)
+    let tap = Tap::to(&bench);
+    let server = tap
+        .node(&bench)
         .tool(tool("work", work).task(TaskPolicy::optional()))
         .tool(tool("must", || async { "must" }).task(TaskPolicy::required()))
         .build()
@@ -195,12 +76,12 @@ async fn a_store_that_is_away_for_a_moment_costs_nothing() {
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     tokio::time::sleep(seconds(2)).await;
-    cable.cut(true);
+    tap.all(Fate::Fails);
     tokio::time::sleep(seconds(10)).await;
     let refused = client.call("must", json!({})).await;
     assert_eq!(refused["error"]["code"], -32603, "{refused}");
     assert!(refused["error"]["message"].as_str().unwrap().contains("nothing was started"), "{refused}");
-    cable.cut(false);
+    tap.all(Fate::Done);
     assert_eq!(told(&bench.ended(id).await), "done");
     assert_eq!(steps.get(), 1);
     tokio::time::sleep(seconds(5)).await;
@@ -265,7 +146,7 @@ async fn a_task_that_kills_its_nodes_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn live_work_whose_process_is_gone_has_failed_and_what_may_run_once_is_not_run_again() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let live = || async {
         tokio::time::sleep(seconds(100_000)).await;
         "never"
@@ -292,11 +173,11 @@ async fn live_work_whose_process_is_gone_has_failed_and_what_may_run_once_is_not
             .build()
             .unwrap()
     };
-    let first = with_tools(node(&bench, &cable));
+    let first = with_tools(tap.node(&bench));
     let mut client = Modern::connect(&first);
     let (live, once) = (client.start("live").await, client.start("once").await);
     tokio::time::sleep(seconds(1)).await;
-    cable.cut(true);
+    tap.all(Fate::Fails);
     let second = with_tools(bench.builder());
     let _serving = Wire::connect(&second);
     assert_eq!(told(&bench.ended(live).await), "the process that ran this task is gone");
@@ -360,7 +241,7 @@ async fn a_server_that_is_shut_down_gives_its_tasks_back() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_shut_down_while_its_store_is_full_gives_its_tasks_back() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let with_tools = |builder: ServerBuilder, who: &'static str| {
         let record = move |cx: Context| async move {
             tokio::time::sleep(seconds(1)).await;
@@ -383,11 +264,11 @@ async fn a_server_that_is_shut_down_while_its_store_is_full_gives_its_tasks_back
             .build()
             .unwrap()
     };
-    let first = with_tools(node(&bench, &cable), "a");
+    let first = with_tools(tap.node(&bench), "a");
     let mut client = Modern::connect(&first);
     let record = client.start("record").await;
     let (question, result) = (client.start("question").await, client.start("result").await);
-    cable.make(Trouble::Full);
+    tap.refuse_growth();
     tokio::time::sleep(seconds(20)).await;
     let second = with_tools(bench.builder(), "b");
     let _serving = Wire::connect(&second);

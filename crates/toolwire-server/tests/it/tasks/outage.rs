@@ -258,18 +258,29 @@ async fn ask_name(cx: Context) -> String {
     cx.elicit::<Name>("Name?").key("n").accepted().await.unwrap().name
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_answer_is_stored_when_the_store_is_back() {
-    let bench = Bench::new();
-    let tap = Tap::to(&bench);
-    let server = tap.node(&bench).tool(tool("asks", ask_name).task(TaskPolicy::optional())).build().unwrap();
+/// Starts a server with a task that asks for a name. Returns it with the session that was asked, and the question.
+async fn asked(bench: &Bench, tap: &Tap) -> (Server, Wire, Value) {
+    let server = tap.node(bench).tool(tool("asks", ask_name).task(TaskPolicy::optional())).build().unwrap();
     let mut core = session(&server).await;
     let id = task_id(&ask(&mut core, &core_call("asks", json!({}))).await);
     core.send(&request(2, "tasks/result", json!({"taskId": id.to_string()}))).await;
     let question = next(&mut core, is_question).await;
-    tap.all(Fate::Fails);
+    (server, core, question)
+}
+
+/// Returns the answer to a question for a name.
+fn reply(question: &Value) -> Value {
     let reply = json!({"action": "accept", "content": {"name": "Ada"}});
-    core.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply})).await;
+    json!({"jsonrpc": "2.0", "id": question["id"], "result": reply})
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_stored_when_the_store_is_back() {
+    let bench = Bench::new();
+    let tap = Tap::to(&bench);
+    let (_server, mut core, question) = asked(&bench, &tap).await;
+    tap.all(Fate::Fails);
+    core.send(&reply(&question)).await;
     tokio::time::sleep(seconds(4)).await;
     tap.all(Fate::Done);
     let result = next(&mut core, |message| !message["result"].is_null() || is_question(message)).await;
@@ -280,17 +291,9 @@ async fn an_answer_is_stored_when_the_store_is_back() {
 async fn a_question_whose_answer_was_lost_is_asked_again() {
     let bench = Bench::new();
     let tap = Tap::to(&bench);
-    let server = tap.node(&bench).tool(tool("asks", ask_name).task(TaskPolicy::optional())).build().unwrap();
-    let mut core = session(&server).await;
-    let id = task_id(&ask(&mut core, &core_call("asks", json!({}))).await);
-    core.send(&request(2, "tasks/result", json!({"taskId": id.to_string()}))).await;
-    let question = next(&mut core, is_question).await;
+    let (_server, mut core, question) = asked(&bench, &tap).await;
     // Everything else can be done.
     tap.plan(|name| if name == "answer" { Fate::Fails } else { Fate::Done });
-    let reply = |question: &Value| {
-        let reply = json!({"action": "accept", "content": {"name": "Ada"}});
-        json!({"jsonrpc": "2.0", "id": question["id"], "result": reply})
-    };
     core.send(&reply(&question)).await;
     let again = next(&mut core, is_question).await;
     assert_ne!(again["id"], question["id"]);

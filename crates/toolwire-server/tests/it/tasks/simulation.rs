@@ -15,7 +15,7 @@ use toolwire_server::{Context, TaskPolicy, tool};
 use toolwire_store::{Bus, Hub, Op, Store, Topic, Wakes};
 
 use super::{
-    durable::{Cable, Trouble},
+    tap::{Fate, Tap},
     *,
 };
 
@@ -116,10 +116,10 @@ struct World {
 }
 
 impl World {
-    /// A node that reaches the store by a cable of its own.
-    fn node(&self) -> (Server, Cable) {
-        let cable = Cable::to(&self.bench);
-        let mut store = self.bench.store.clone().with_tasks(Arc::new(cable.clone()));
+    /// Returns a node that reaches the store by a tap of its own.
+    fn node(&self) -> (Server, Tap) {
+        let tap = Tap::to(&self.bench);
+        let mut store = self.bench.store.clone().with_tasks(Arc::new(tap.clone()));
         if self.dice.below(3) == 0 {
             let deaf: Arc<dyn Bus> = Arc::new(DeafBus::default());
             store = Store::new(
@@ -133,7 +133,7 @@ impl World {
         let (ledger, dice) = (Arc::clone(&self.ledger), self.dice.clone());
         let handler = move |cx: Context| work(cx, Arc::clone(&ledger), dice.clone());
         let route = tool("work", handler).task(TaskPolicy::required().attempts(50));
-        (Server::builder("t", "1").store(store).tool(route).build().unwrap(), cable)
+        (Server::builder("t", "1").store(store).tool(route).build().unwrap(), tap)
     }
 
     /// Makes trouble for some minutes.
@@ -148,20 +148,20 @@ impl World {
             match kind {
                 // It is gone for ever, and another one comes.
                 0 => {
-                    nodes[at].1.make(Trouble::Cut);
+                    nodes[at].1.all(Fate::Fails);
                     nodes[at] = self.node();
                     nodes[at].0.start_tasks();
                 }
-                1 => nodes[at].1.make(Trouble::Cut),
-                2 => nodes[at].1.make(Trouble::Slow(Duration::from_millis(self.dice.below(4000)))),
-                3 => nodes[at].1.make(Trouble::LosesReplies),
-                4 => nodes[at].1.make(Trouble::Slow(seconds(6))),
-                _ => nodes[at].1.make(Trouble::None),
+                1 => nodes[at].1.all(Fate::Fails),
+                2 => nodes[at].1.all(Fate::Takes(Duration::from_millis(self.dice.below(4000)))),
+                3 => nodes[at].1.lose_every_third_reply(),
+                4 => nodes[at].1.all(Fate::Takes(seconds(6))),
+                _ => nodes[at].1.all(Fate::Done),
             }
             tokio::time::sleep(Duration::from_millis(self.dice.below(30_000))).await;
         }
-        for (_, cable) in &nodes {
-            cable.make(Trouble::None);
+        for (_, tap) in &nodes {
+            tap.all(Fate::Done);
         }
         // They go on until everything has ended.
         std::future::pending::<()>().await;

@@ -13,7 +13,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{
-    durable::{Cable, Trouble, node},
+    tap::{Fate, Tap},
     *,
 };
 
@@ -60,25 +60,25 @@ async fn what_may_run_once_is_not_run_again_when_its_future_was_dropped() {
 #[tokio::test(start_paused = true)]
 async fn what_may_run_once_and_was_dropped_before_it_began_can_be_tried_again() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let pays = Count::default();
-    let (pay, slow, run) = (pays.clone(), cable.clone(), Count::default());
+    let (pay, slow, run) = (pays.clone(), tap.clone(), Count::default());
     let work = move |cx: Context| {
         let (pay, slow, run) = (pay.clone(), slow.clone(), run.clone());
         async move {
             let is_first = run.add() == 1;
             let pay = || async { pay.add() };
             if is_first {
-                slow.make(Trouble::Slow(LONG));
+                slow.all(Fate::Takes(LONG));
                 assert!(timeout(SECOND, cx.at_most_once("pay", pay())).await.is_err());
-                slow.make(Trouble::None);
+                slow.all(Fate::Done);
             }
             let again = said(cx.at_most_once("pay", pay()).await);
             let name = cx.elicit::<Name>("Name?").key("n").accepted().await.unwrap().name;
             format!("{again} {name}")
         }
     };
-    let server = node(&bench, &cable).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
+    let server = tap.node(&bench).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     bench.asked(id).await;
@@ -91,9 +91,9 @@ async fn what_may_run_once_and_was_dropped_before_it_began_can_be_tried_again() 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_dropped_while_its_result_is_written_has_happened() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let done = Count::default();
-    let (count, slow, run) = (done.clone(), cable.clone(), Count::default());
+    let (count, slow, run) = (done.clone(), tap.clone(), Count::default());
     let work = move |cx: Context| {
         let (count, slow, run) = (count.clone(), slow.clone(), run.clone());
         async move {
@@ -101,14 +101,14 @@ async fn a_step_that_is_dropped_while_its_result_is_written_has_happened() {
             let step = || async {
                 let number = count.add();
                 // From now on, so that the result takes so long to be written.
-                slow.make(Trouble::Slow(LONG));
+                slow.all(Fate::Takes(LONG));
                 number
             };
             if is_first {
                 assert!(timeout(SECOND, cx.once("fetch", step())).await.is_err());
             }
             let fetched = cx.once("fetch", step()).await;
-            slow.make(Trouble::None);
+            slow.all(Fate::Done);
             if is_first {
                 assert!(timeout(SECOND, cx.at_most_once("pay", step())).await.is_err());
                 assert!(
@@ -117,12 +117,12 @@ async fn a_step_that_is_dropped_while_its_result_is_written_has_happened() {
                 );
             }
             let paid = cx.at_most_once("pay", step()).await;
-            slow.make(Trouble::None);
+            slow.all(Fate::Done);
             let name = cx.elicit::<Name>("Name?").key("n").accepted().await.unwrap().name;
             format!("{} {} {name}", said(fetched), said(paid))
         }
     };
-    let server = node(&bench, &cable).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
+    let server = tap.node(&bench).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     bench.asked(id).await;
@@ -137,15 +137,15 @@ async fn a_step_that_is_dropped_while_its_result_is_written_has_happened() {
 #[tokio::test(start_paused = true)]
 async fn a_step_that_nothing_waits_for_is_written_before_its_task_is_put_aside() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let done = Count::default();
-    let (count, slow, run) = (done.clone(), cable.clone(), Count::default());
+    let (count, slow, run) = (done.clone(), tap.clone(), Count::default());
     let work = move |cx: Context| {
         let (count, slow, run) = (count.clone(), slow.clone(), run.clone());
         async move {
             let is_first = run.add() == 1;
             let step = || async {
-                slow.make(Trouble::Slow(LONG));
+                slow.all(Fate::Takes(LONG));
                 count.add()
             };
             if is_first {
@@ -155,11 +155,11 @@ async fn a_step_that_nothing_waits_for_is_written_before_its_task_is_put_aside()
             format!("{} {name}", said(cx.once("fetch", step()).await))
         }
     };
-    let server = node(&bench, &cable).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
+    let server = tap.node(&bench).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     bench.asked(id).await;
-    cable.make(Trouble::None);
+    tap.all(Fate::Done);
     bench.answer(id, "n", json!({"name": "me"})).await;
     assert_eq!(told(&bench.ended(id).await), "1 me");
     assert_eq!(done.get(), 1);
@@ -246,7 +246,7 @@ async fn what_may_run_once_is_not_run_again_by_a_layer() {
 #[tokio::test(start_paused = true)]
 async fn what_was_done_waits_for_room_in_the_store() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let steps = Count::default();
     let step = steps.clone();
     let work = move |cx: Context| {
@@ -259,15 +259,15 @@ async fn what_was_done_waits_for_room_in_the_store() {
             format!("{done} {name}")
         }
     };
-    let server = node(&bench, &cable).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
+    let server = tap.node(&bench).tool(tool("work", work).task(TaskPolicy::optional())).build().unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     let waits = async |time| {
         sleep(SECOND).await;
-        cable.make(Trouble::Full);
+        tap.refuse_growth();
         sleep(time).await;
         assert_eq!(bench.view(id).await.unwrap().head.status, TaskStatus::Working);
-        cable.make(Trouble::None);
+        tap.all(Fate::Done);
     };
     waits(seconds(1000)).await;
     assert_eq!(bench.asked(id).await, ["n"]);

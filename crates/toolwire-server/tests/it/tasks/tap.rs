@@ -1,6 +1,13 @@
 //! A store whose calls are watched, and go wrong as a test wants.
 
-use std::{collections::BTreeMap, fmt, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use toolwire_server::{Server, ServerBuilder};
 use toolwire_store::{
@@ -16,6 +23,8 @@ pub(super) enum Fate {
     Done,
     /// It is not carried out.
     Fails,
+    /// It is not carried out for lack of room.
+    Full,
     /// It is carried out, and its reply gets lost.
     LosesReply,
     /// It is carried out after half of this time, and its reply takes the other half.
@@ -47,12 +56,26 @@ impl Tap {
         *self.plan.lock().unwrap() = Box::new(plan);
     }
 
-    /// Everything has this fate from now on.
+    /// Gives every call this fate from now on.
     pub(super) fn all(&self, fate: Fate) {
         self.plan(move |_| fate);
     }
 
-    /// How many calls of this operation there were.
+    /// Leaves no room for what runs write. Giving a task back needs none.
+    pub(super) fn refuse_growth(&self) {
+        self.plan(|name| if name == "advance" { Fate::Full } else { Fate::Done });
+    }
+
+    /// Carries everything out, and loses every third reply.
+    pub(super) fn lose_every_third_reply(&self) {
+        let calls = AtomicUsize::new(0);
+        self.plan(move |_| match calls.fetch_add(1, Ordering::Relaxed) % 3 {
+            0 => Fate::LosesReply,
+            _ => Fate::Done,
+        });
+    }
+
+    /// Returns the number of calls of this operation. `advance` does not count releases.
     pub(super) fn calls(&self, name: &str) -> usize {
         self.calls.lock().unwrap().get(name).copied().unwrap_or_default()
     }
@@ -64,6 +87,7 @@ impl Tap {
             match fate {
                 Fate::Done => call.await,
                 Fate::Fails => Err(StoreError::unavailable("it is out of reach")),
+                Fate::Full => Err(StoreError::Full("bytes of tests")),
                 Fate::LosesReply => {
                     let _ = call.await;
                     Err(StoreError::unavailable("the reply was lost"))
@@ -110,7 +134,8 @@ impl TaskStore for Tap {
         self.pass("renew", self.store.renew(leases, lease))
     }
     fn advance<'a>(&'a self, lease: &'a Lease, n: u64, step: Advance) -> Op<'a, u64> {
-        self.pass("advance", self.store.advance(lease, n, step))
+        let name = if matches!(step, Advance::Release) { "release" } else { "advance" };
+        self.pass(name, self.store.advance(lease, n, step))
     }
     fn answers<'a>(&'a self, lease: &'a Lease) -> Op<'a, Vec<Entry>> {
         self.pass("answers", self.store.answers(lease))

@@ -5,7 +5,7 @@ use toolwire_protocol::wire::TaskStatus;
 use toolwire_server::{Answer as Given, Context, NeedInput, Progress, TaskPolicy, tool};
 
 use super::{
-    durable::{Cable, Trouble, node},
+    tap::{Fate, Tap},
     *,
 };
 
@@ -259,23 +259,23 @@ async fn live_work_waits_where_it_is_and_is_not_run_again() {
 #[tokio::test(start_paused = true)]
 async fn live_work_gets_an_answer_that_comes_while_it_asks_for_another() {
     let bench = Bench::new();
-    let cable = Cable::to(&bench);
+    let tap = Tap::to(&bench);
     let work = |cx: Context| async move {
         let ask = async |key: &str| cx.elicit::<Name>("Name?").key(key).accepted().await.unwrap().name;
         let ((a, c), b) = tokio::join!(async { (ask("a").await, ask("c").await) }, ask("b"));
         format!("{a}{b}{c}")
     };
     let live = TaskPolicy::required().live();
-    let server = node(&bench, &cable).tool(tool("work", work).task(live)).build().unwrap();
+    let server = tap.node(&bench).tool(tool("work", work).task(live)).build().unwrap();
     let mut client = Modern::connect(&server);
     let id = client.start("work").await;
     assert_eq!(bench.asked(id).await, ["a", "b"]);
     // Each operation takes two seconds, and happens after the first of them.
-    cable.make(Trouble::Slow(seconds(2)));
+    tap.all(Fate::Takes(seconds(2)));
     bench.answer(id, "a", json!({"name": "x"})).await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
     assert_eq!(bench.answer(id, "b", json!({"name": "y"})).await.taken, ["b"], "before it is held for c");
-    cable.make(Trouble::None);
+    tap.all(Fate::Done);
     bench.when(id, |view| view.open.iter().any(|open| open.key == "c")).await;
     bench.answer(id, "c", json!({"name": "z"})).await;
     assert_eq!(told(&bench.ended(id).await), "xyz");

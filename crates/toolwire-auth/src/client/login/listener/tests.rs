@@ -88,7 +88,7 @@ async fn what_is_not_our_answer_is_waited_on_and_the_login_still_works() {
     let answer =
         waiting.send(&format!("GET {good} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{cookies}\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(!answer.contains("logged in"), "nobody knows that yet: {answer}");
+    assert!(!answer.contains("logged in"), "the login is not complete yet: {answer}");
     waiting.answer.await.unwrap().unwrap();
 }
 
